@@ -38,8 +38,13 @@ export function listOperations(contract: Contract): readonly Operation<Operation
   return Object.values(contract.operations);
 }
 
+export { applicableProblems, isProblemCode, problemCodes } from './applicable-problems.ts';
+export { groupDescriptions } from './groups.ts';
 export { defaultLimits, type LimitName, type Limits, limitSetting } from './limits.ts';
 export * as names from './names.ts';
+export type { OpenApiDocument } from './openapi/document.ts';
+export { problemExample } from './openapi/problem-responses.ts';
+export { type ContractDescription, openApiDocument, openApiPath } from './openapi.ts';
 export {
   type Access,
   type AnswerOf,

@@ -16,7 +16,7 @@ const MessageKey = Type.String({
 const Pointer = Type.String({
   minLength: 1,
   maxLength: 1024,
-  pattern: '^(/([^~]|~[01])*)+$',
+  pattern: '^(/([^~/]|~[01])*)+$',
   description: 'A JSON pointer into each message.',
 });
 

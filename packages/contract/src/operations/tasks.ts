@@ -194,7 +194,7 @@ export function taskOperations(types: Types, limits: Limits) {
             Type.String({ format: 'date-time', description: 'Only lines from this time on.' }),
           ),
           cursor: Type.Optional(PageToken),
-          limit: Type.Optional(pageSize(100, limits.logsPage)),
+          limit: Type.Optional(pageSize(Math.min(100, limits.logsPage), limits.logsPage)),
         }),
       },
       responses: {
@@ -230,7 +230,7 @@ export function taskOperations(types: Types, limits: Limits) {
         path: inTask,
         query: strict({
           cursor: Type.Optional(PageToken),
-          limit: Type.Optional(pageSize(100, limits.deadLettersPage)),
+          limit: Type.Optional(pageSize(Math.min(100, limits.deadLettersPage), limits.deadLettersPage)),
         }),
       },
       responses: { 200: { description: 'A page of dead letters.', schema: types.DeadLetters } },

@@ -148,7 +148,12 @@ export function topicOperations(types: Types, limits: Limits) {
       parameters: {
         path: inTopic,
         query: strict({
-          key: Type.String({ minLength: 1, maxLength: 1024, description: 'The key of the file.' }),
+          key: Type.String({
+            minLength: 1,
+            maxLength: 1024,
+            pattern: '^[^\\x00]*$',
+            description: 'The key of the file.',
+          }),
         }),
       },
       responses: { 200: { description: 'The URL.', schema: types.FileDownloadUrlResponse } },

@@ -7,6 +7,7 @@ export function submitQueryRequest(limits: Limits) {
     sqlQuery: Type.String({
       minLength: 1,
       maxLength: limits.sqlBytes,
+      pattern: '^[^\\x00]*$',
       description: 'Exactly one read-only SQL statement.',
     }),
   });

@@ -1,6 +1,6 @@
 import Type from 'typebox';
 import type { Limits } from '../limits.ts';
-import { PageToken, strict } from '../names.ts';
+import { PageToken, pageSize, strict } from '../names.ts';
 
 function keyPart(limits: Limits) {
   return Type.String({ minLength: 1, maxLength: limits.stateKeyBytes, pattern: '^[^\\x00]*$' });
@@ -26,7 +26,7 @@ export function stateListRequest(limits: Limits) {
       Type.Array(keyPart(limits), { maxItems: limits.stateKeyParts, description: 'Whole leading parts.' }),
     ),
     cursor: Type.Optional(PageToken),
-    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: limits.statePage, default: 50 })),
+    limit: Type.Optional(pageSize(Math.min(50, limits.statePage), limits.statePage)),
   });
 }
 

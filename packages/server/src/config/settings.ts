@@ -1,0 +1,318 @@
+import { readFileSync } from 'node:fs';
+import { defaultLimits, type LimitName, type Limits, limitSetting } from '@millrace/contract';
+import { type LogLevel, logLevels } from '../platform/log.ts';
+
+/** How one setting is read: from text to a value, or a sentence that says what is wrong with it. */
+type Parse<Value> = (text: string) => Value | Refusal;
+
+class Refusal {
+  readonly reason: string;
+  constructor(reason: string) {
+    this.reason = reason;
+  }
+}
+
+interface Setting<Value> {
+  readonly name: string;
+  readonly description: string;
+  readonly fallback: Value;
+  readonly parse: Parse<Value>;
+}
+
+function setting<Value>(
+  name: string,
+  description: string,
+  fallback: Value,
+  parse: Parse<Value>,
+): Setting<Value> {
+  return { name, description, fallback, parse };
+}
+
+const text: Parse<string> = (given) => (given === '' ? new Refusal('must not be empty') : given);
+
+function integer(minimum: number, maximum: number): Parse<number> {
+  return (given) => {
+    const value = /^\d{1,15}$/.test(given) ? Number(given) : Number.NaN;
+    const within = value >= minimum && value <= maximum;
+    return within ? value : new Refusal(`must be a whole number from ${minimum} to ${maximum}`);
+  };
+}
+
+function choice<const Values extends readonly string[]>(values: Values): Parse<Values[number]> {
+  return (given) =>
+    values.find((value) => value === given) ?? new Refusal(`must be one of ${values.join(', ')}`);
+}
+
+const list: Parse<string[]> = (given) =>
+  given
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '');
+
+/** A URL with one of these schemes. What was given is not repeated: it may hold a password. */
+function url(...schemes: string[]): Parse<string | undefined> {
+  return (given) => {
+    const scheme = URL.canParse(given) ? new URL(given).protocol.slice(0, -1) : undefined;
+    if (scheme !== undefined && schemes.includes(scheme)) return given;
+    return new Refusal(`must be a URL that starts with ${schemes.map((name) => `${name}:`).join(' or ')}`);
+  };
+}
+
+const origins: Parse<string[]> = (given) => {
+  const parsed = list(given);
+  if (parsed instanceof Refusal) return parsed;
+  const wrong = parsed.find((item) => item !== '*' && (!URL.canParse(item) || new URL(item).origin !== item));
+  return wrong === undefined
+    ? parsed
+    : new Refusal('must be * or a list of origins such as https://app.example.com, separated by commas');
+};
+
+const publicUrl: Parse<string | undefined> = (given) => {
+  const parsed = url('http', 'https')(given);
+  return typeof parsed === 'string' ? parsed.replace(/\/+$/, '') : parsed;
+};
+
+/** Every setting but the limits, which are derived from the contract. */
+const settings = {
+  host: setting('MILLRACE_HOST', 'The address to listen on.', '127.0.0.1', text),
+  port: setting('MILLRACE_PORT', 'The port to listen on; 0 picks a free one.', 8080, integer(0, 65_535)),
+  publicUrl: setting<string | undefined>(
+    'MILLRACE_PUBLIC_URL',
+    'The URL under which clients reach the service, used in links and as the issuer of tokens. Derived from host and port unless set.',
+    undefined,
+    publicUrl,
+  ),
+  dataDirectory: setting(
+    'MILLRACE_DATA_DIR',
+    'The folder for everything that is kept on disk.',
+    './data',
+    text,
+  ),
+  logLevel: setting<LogLevel>(
+    'MILLRACE_LOG_LEVEL',
+    'How much is logged; at debug every request is.',
+    'info',
+    choice(logLevels),
+  ),
+  signUp: setting<'open' | 'invite'>(
+    'MILLRACE_SIGN_UP',
+    'Whether anybody may sign up, or only people who are invited.',
+    'open',
+    choice(['open', 'invite']),
+  ),
+  databaseUrl: setting<string | undefined>(
+    'MILLRACE_DATABASE_URL',
+    'postgres://user:password@host/database. SQLite in the data folder unless set.',
+    undefined,
+    url('postgres', 'postgresql', 'sqlite'),
+  ),
+  objectsUrl: setting<string | undefined>(
+    'MILLRACE_OBJECTS_URL',
+    'Where files are kept: file:///folder, or s3://bucket/prefix?region=...&endpoint=.... The data folder unless set.',
+    undefined,
+    url('file', 's3'),
+  ),
+  mailUrl: setting<string | undefined>(
+    'MILLRACE_MAIL_URL',
+    'smtp://user:password@host:port or smtps://.... Unless set, mails are written to outbox.jsonl in the data folder.',
+    undefined,
+    url('smtp', 'smtps'),
+  ),
+  mailFrom: setting('MILLRACE_MAIL_FROM', 'The sender of mails.', 'Millrace <millrace@localhost>', text),
+  rateLimitDefault: setting(
+    'MILLRACE_RATE_LIMIT_DEFAULT',
+    'Requests a second of an organization at the level DEFAULT.',
+    10_000,
+    integer(1, 1_000_000),
+  ),
+  accessTokenSeconds: setting(
+    'MILLRACE_ACCESS_TOKEN_SECONDS',
+    'How long an access token is good for.',
+    900,
+    integer(1, 86_400),
+  ),
+  sessionDays: setting('MILLRACE_SESSION_DAYS', 'How long an unused session lives.', 30, integer(1, 365)),
+  signingKeyDays: setting(
+    'MILLRACE_SIGNING_KEY_DAYS',
+    'How long a key signs access tokens before the next one takes over.',
+    30,
+    integer(1, 365),
+  ),
+  corsOrigins: setting(
+    'MILLRACE_CORS_ORIGINS',
+    'Origins of web pages that may call the service, separated by commas; * for all.',
+    ['*'],
+    origins,
+  ),
+  trustProxy: setting<string[]>(
+    'MILLRACE_TRUST_PROXY',
+    'Addresses or networks of proxies whose X-Forwarded-For is believed, separated by commas.',
+    [],
+    list,
+  ),
+  headersTimeoutSeconds: setting(
+    'MILLRACE_HEADERS_TIMEOUT_SECONDS',
+    'How long the headers of a request may take to arrive.',
+    15,
+    integer(1, 3600),
+  ),
+  requestTimeoutSeconds: setting(
+    'MILLRACE_REQUEST_TIMEOUT_SECONDS',
+    'How long a whole request may take to arrive.',
+    300,
+    integer(1, 86_400),
+  ),
+  keepAliveSeconds: setting(
+    'MILLRACE_KEEP_ALIVE_SECONDS',
+    'How long a connection is kept for the next request.',
+    72,
+    integer(1, 3600),
+  ),
+  idleTimeoutSeconds: setting(
+    'MILLRACE_IDLE_TIMEOUT_SECONDS',
+    'How long a connection may be silent in the middle of a request.',
+    120,
+    integer(1, 86_400),
+  ),
+  shutdownSeconds: setting(
+    'MILLRACE_SHUTDOWN_SECONDS',
+    'How long requests in hand may take to finish after SIGTERM.',
+    20,
+    integer(0, 3600),
+  ),
+} as const;
+
+/** Names of the same family that belong to the client and the command line. */
+const clientNames = new Set([
+  'MILLRACE_ENDPOINT',
+  'MILLRACE_API_KEY',
+  'MILLRACE_ORGANIZATION',
+  'MILLRACE_PROFILE',
+]);
+
+export type Settings = {
+  readonly [Name in keyof typeof settings]: (typeof settings)[Name]['fallback'];
+} & { readonly limits: Limits };
+
+/** What a person setting the service up wants to know of each setting. */
+export interface SettingDescription {
+  readonly name: string;
+  readonly description: string;
+  readonly fallback: string;
+}
+
+export function describeSettings(): SettingDescription[] {
+  return [
+    ...Object.values(settings).map(({ name, description, fallback }) => ({
+      name,
+      description,
+      fallback: fallback === undefined ? '' : String(fallback),
+    })),
+    ...limitNames().map((name) => ({
+      name: limitSetting(name),
+      description: `The limit ${name}.`,
+      fallback: String(defaultLimits[name]),
+    })),
+  ];
+}
+
+/**
+ * Reads the settings from the environment, once. `NAME_FILE` gives the file that holds the value of NAME.
+ * Anything unknown or wrong is refused, all of it at once, in sentences that name the setting.
+ */
+export function readSettings(
+  environment: Readonly<Record<string, string | undefined>>,
+): { settings: Settings } | { refusals: string[] } {
+  const refusals: string[] = [];
+  const known = new Set(describeSettings().map(({ name }) => name));
+  for (const name of Object.keys(environment)) {
+    if (!name.startsWith('MILLRACE_') || clientNames.has(name)) continue;
+    if (!known.has(name) && !known.has(name.replace(/_FILE$/, ''))) {
+      refusals.push(`${name} is not a setting of Millrace${suggestion(name, known)}.`);
+    }
+  }
+
+  function read<Value>({ name, fallback, parse }: Omit<Setting<Value>, 'description'>): Value {
+    const given = valueOf(environment, name);
+    if (given === undefined) return fallback;
+    const value = given instanceof Refusal ? given : parse(given);
+    if (!(value instanceof Refusal)) return value;
+    refusals.push(`${name} ${value.reason}.`);
+    return fallback;
+  }
+
+  const limits: Record<LimitName, number> = { ...defaultLimits };
+  for (const name of limitNames()) {
+    limits[name] = read({
+      name: limitSetting(name),
+      fallback: defaultLimits[name],
+      parse: integer(1, 2 ** 40),
+    });
+  }
+  const values: Settings = {
+    host: read(settings.host),
+    port: read(settings.port),
+    publicUrl: read(settings.publicUrl),
+    dataDirectory: read(settings.dataDirectory),
+    logLevel: read(settings.logLevel),
+    signUp: read(settings.signUp),
+    databaseUrl: read(settings.databaseUrl),
+    objectsUrl: read(settings.objectsUrl),
+    mailUrl: read(settings.mailUrl),
+    mailFrom: read(settings.mailFrom),
+    rateLimitDefault: read(settings.rateLimitDefault),
+    accessTokenSeconds: read(settings.accessTokenSeconds),
+    sessionDays: read(settings.sessionDays),
+    signingKeyDays: read(settings.signingKeyDays),
+    corsOrigins: read(settings.corsOrigins),
+    trustProxy: read(settings.trustProxy),
+    headersTimeoutSeconds: read(settings.headersTimeoutSeconds),
+    requestTimeoutSeconds: read(settings.requestTimeoutSeconds),
+    keepAliveSeconds: read(settings.keepAliveSeconds),
+    idleTimeoutSeconds: read(settings.idleTimeoutSeconds),
+    shutdownSeconds: read(settings.shutdownSeconds),
+    limits,
+  };
+  return refusals.length > 0 ? { refusals } : { settings: values };
+}
+
+function limitNames(): LimitName[] {
+  return Object.keys(defaultLimits).filter((name): name is LimitName => name in defaultLimits);
+}
+
+function valueOf(
+  environment: Readonly<Record<string, string | undefined>>,
+  name: string,
+): string | Refusal | undefined {
+  const direct = environment[name];
+  const file = environment[`${name}_FILE`];
+  if (file === undefined) return direct;
+  if (direct !== undefined) return new Refusal(`and ${name}_FILE are both set; use one`);
+  try {
+    return readFileSync(file, 'utf8').trim();
+  } catch {
+    return new Refusal(`cannot be read from the file that ${name}_FILE names`);
+  }
+}
+
+function suggestion(name: string, known: ReadonlySet<string>): string {
+  const wanted = name.replaceAll('_', '');
+  const close = [...known].find(
+    (candidate) => candidate.replaceAll('_', '') === wanted || distance(candidate, name) <= 2,
+  );
+  return close === undefined ? '' : `; did you mean ${close}`;
+}
+
+/** Edits that turn one word into the other. */
+function distance(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_value, index) => index);
+  for (let i = 1; i <= from.length; i += 1) {
+    const next = [i];
+    for (let j = 1; j <= to.length; j += 1) {
+      const replaced = (row[j - 1] ?? 0) + (from[i - 1] === to[j - 1] ? 0 : 1);
+      next.push(Math.min(replaced, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row[to.length] ?? 0;
+}

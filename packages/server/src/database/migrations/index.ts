@@ -1,0 +1,6 @@
+import { identity } from './0001-identity.ts';
+import { organizations } from './0002-organizations.ts';
+import type { Migration } from './migration.ts';
+
+/** Every migration in the order in which it is applied. */
+export const migrations: readonly Migration[] = [identity, organizations];

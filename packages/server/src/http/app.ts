@@ -1,0 +1,149 @@
+import { STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+import { type ProblemCode, problems } from '@millrace/contract';
+import fastify, { type FastifyInstance } from 'fastify';
+import type { Log } from '../platform/log.ts';
+import type { Metrics } from '../platform/metrics.ts';
+import { problem } from '../platform/problem.ts';
+import { type Random, randomBase62 } from '../platform/random.ts';
+import { type HeaderPolicy, headerWriter } from './headers.ts';
+import { KnownPaths, notFoundHandler } from './not-found.ts';
+import { hasBody, type OperationServices, registerOperations } from './operations.ts';
+import { problemBody, problemOfError, sendProblem } from './problems.ts';
+import { registerServiceRoutes, type ServiceRouteParts } from './service-routes.ts';
+
+export interface AppParts extends OperationServices, ServiceRouteParts {
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly random: Random;
+  readonly headers: HeaderPolicy;
+  /** Which proxies may say where a request comes from. */
+  readonly trustProxy: string[] | false;
+  readonly timeouts: HttpTimeouts;
+  /** Routes of adapters, such as the signed URLs of files. */
+  readonly extend?: (app: FastifyInstance, paths: KnownPaths) => void;
+}
+
+export interface HttpTimeouts {
+  /** For the request line and headers to arrive. */
+  readonly headersMilliseconds: number;
+  /** For the whole request to arrive. */
+  readonly requestMilliseconds: number;
+  /** For the next request on a connection. */
+  readonly keepAliveMilliseconds: number;
+  /** Without a byte in either direction. */
+  readonly idleMilliseconds: number;
+}
+
+const clientRequestId = /^[A-Za-z0-9_.-]{1,64}$/;
+
+/** Builds the HTTP service. It does not listen: tests and the process do that. */
+export function buildApp(parts: AppParts): FastifyInstance {
+  const { log, metrics, timeouts } = parts;
+  const nextRequestId = requestIds(parts.random);
+  const app = fastify({
+    logger: false,
+    trustProxy: parts.trustProxy,
+    bodyLimit: parts.contract.limits.requestBytes,
+    requestTimeout: timeouts.requestMilliseconds,
+    connectionTimeout: timeouts.idleMilliseconds,
+    keepAliveTimeout: timeouts.keepAliveMilliseconds,
+    return503OnClosing: false,
+    forceCloseConnections: 'idle',
+    http: {
+      headersTimeout: timeouts.headersMilliseconds,
+      connectionsCheckingInterval: Math.min(5000, timeouts.headersMilliseconds),
+      maxHeaderSize: 16 * 1024,
+      keepAlive: true,
+      noDelay: true,
+    },
+    routerOptions: { ignoreTrailingSlash: true, maxParamLength: 4096 },
+    requestIdHeader: false,
+    genReqId: (request) => {
+      const given = request.headers['x-request-id'];
+      return typeof given === 'string' && clientRequestId.test(given) ? given : nextRequestId();
+    },
+    clientErrorHandler: answerMalformed(nextRequestId),
+    frameworkErrors: (error, _request, reply) => {
+      sendProblem(reply, problemOfError(error, 0) ?? problem('MALFORMED_REQUEST'));
+    },
+  });
+
+  const writeHeaders = headerWriter(parts.headers);
+  app.addHook('onRequest', (request, reply, next) => {
+    writeHeaders(request, reply);
+    // Without a body its type says nothing, and some clients send a type that is none.
+    if (!hasBody(request)) delete request.raw.headers['content-type'];
+    if (parts.isDraining()) {
+      reply.header('connection', 'close');
+      sendProblem(reply, problem('SHUTTING_DOWN', undefined, { retryAfterSeconds: 5 }));
+      return;
+    }
+    next();
+  });
+  app.addHook('onResponse', (request, reply, next) => {
+    const operation = request.routeOptions.config.operation ?? 'unknown';
+    const milliseconds = reply.elapsedTime;
+    metrics.observeRequest(operation, reply.statusCode, milliseconds / 1000);
+    log.debug(
+      { event: 'http.request', requestId: request.id, operation, status: reply.statusCode, milliseconds },
+      'request answered',
+    );
+    next();
+  });
+
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, parsed) => parsed(null, body));
+
+  app.setErrorHandler((error, request, reply) => {
+    const known = problemOfError(error, request.routeOptions.bodyLimit ?? 0);
+    if (known !== undefined) return sendProblem(reply, known);
+    const operation = request.routeOptions.config.operation;
+    log.error({ event: 'http.fault', requestId: request.id, operation, error }, 'request failed');
+    return sendProblem(reply, problem('INTERNAL'));
+  });
+
+  const paths = new KnownPaths();
+  registerOperations(app, parts, paths);
+  registerServiceRoutes(app, parts, paths);
+  parts.extend?.(app, paths);
+  app.setNotFoundHandler(notFoundHandler(paths));
+  return app;
+}
+
+/** Short ids that are unique over restarts and nodes: a random start and a counter. */
+function requestIds(random: Random): () => string {
+  const start = randomBase62(random, 10);
+  let count = 0;
+  return () => {
+    count += 1;
+    return `${start}-${count.toString(36)}`;
+  };
+}
+
+/** What Node refuses before there is a request. */
+const malformed: Readonly<Record<string, ProblemCode>> = {
+  HPE_HEADER_OVERFLOW: 'HEADERS_TOO_LARGE',
+  ERR_HTTP_REQUEST_TIMEOUT: 'REQUEST_TIMEOUT',
+};
+
+/** Answers what is no HTTP request, straight to the socket, in the same form as every other error. */
+function answerMalformed(nextRequestId: () => string) {
+  return (error: Error & { code?: string }, socket: Socket): void => {
+    if (error.code === 'ECONNRESET' || !socket.writable) {
+      socket.destroy();
+      return;
+    }
+    const refusal = problem(malformed[error.code ?? ''] ?? 'MALFORMED_REQUEST');
+    const requestId = nextRequestId();
+    const body = JSON.stringify(problemBody(refusal, requestId));
+    const { status } = problems[refusal.code];
+    socket.end(
+      `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nx-request-id: ${requestId}\r\n` +
+        `content-type: application/problem+json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\n` +
+        `connection: close\r\n\r\n${body}`,
+    );
+    // A client that sent rubbish may also never read or close: it gets a moment, then the socket is gone.
+    socket.setTimeout(2000, () => socket.destroy());
+  };
+}

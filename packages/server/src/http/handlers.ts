@@ -1,0 +1,51 @@
+import type {
+  AnswerOf,
+  BodyOf,
+  HeadersOf,
+  OperationDefinition,
+  OperationId,
+  Operations,
+  PathOf,
+  QueryOf,
+  Role,
+} from '@millrace/contract';
+import type { Caller } from '../identity/authenticator.ts';
+import type { Visitor } from '../identity/identity.ts';
+import type { Organization } from '../organizations/organization-store.ts';
+import type { Problem } from '../platform/problem.ts';
+import type { PendingOperation } from './pending.ts';
+
+/** Who calls an operation, as precisely as its access rule allows to say. */
+export type CallerOf<O extends OperationDefinition> = O['access'] extends { readonly kind: 'organization' }
+  ? { readonly caller: Caller; readonly organization: Organization; readonly role: Role }
+  : O['access'] extends { readonly kind: 'account'; readonly apiKey: false }
+    ? { readonly caller: Caller & { kind: 'session' } }
+    : O['access'] extends { readonly kind: 'account' }
+      ? { readonly caller: Caller }
+      : Record<never, never>;
+
+/** A request to an operation, parsed and allowed. */
+export type Call<O extends OperationDefinition> = {
+  readonly path: PathOf<O>;
+  readonly query: QueryOf<O>;
+  readonly headers: HeadersOf<O>;
+  readonly body: BodyOf<O>;
+  readonly visitor: Visitor;
+} & CallerOf<O>;
+
+export type Handler<O extends OperationDefinition> = (call: Call<O>) => Promise<AnswerOf<O> | Problem>;
+
+/** A handler for each operation that is available. Leaving one out does not compile. */
+export type Handlers = {
+  readonly [Id in Exclude<OperationId, PendingOperation>]: Handler<Operations[Id]>;
+};
+
+/** The handlers of one area. */
+export type HandlersOf<Ids extends keyof Handlers> = Pick<Handlers, Ids>;
+
+/** An answer without a body. */
+export const done = { status: 200, body: undefined } as const;
+
+export function answer<Body>(body: Body): { readonly status: 200; readonly body: Body } {
+  return { status: 200, body };
+}

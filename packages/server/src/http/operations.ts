@@ -1,0 +1,180 @@
+import type { Contract, Operation, OperationId } from '@millrace/contract';
+import { listOperations } from '@millrace/contract';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { addressPrefix } from '../identity/attempts.ts';
+import type { RateLimits } from '../organizations/rate-limits.ts';
+import { Problem, problem } from '../platform/problem.ts';
+import type { Gatekeeper, Permission } from './access.ts';
+import { checkMediaType, checkNoBody, parseJson } from './body.ts';
+import type { Handlers } from './handlers.ts';
+import type { KnownPaths } from './not-found.ts';
+import { pendingOperations } from './pending.ts';
+import { sendProblem } from './problems.ts';
+import { RequestValidator } from './validation.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** What the request may do; set before the handler of an operation runs. */
+    permission: Permission | undefined;
+  }
+  interface FastifyContextConfig {
+    /** The name under which requests of a route are counted. */
+    operation?: string;
+  }
+}
+
+/** A handler as the router sees it: the types of its parts are held by the schemas of the operation. */
+type AnyHandler = (call: never) => Promise<{ status: number; body: unknown } | Problem>;
+
+export interface OperationServices {
+  readonly contract: Contract;
+  readonly gatekeeper: Gatekeeper;
+  readonly rateLimits: RateLimits;
+  readonly handlers: Handlers;
+}
+
+const anyMethod = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
+
+/** Makes a route of every operation of the contract. */
+export function registerOperations(
+  app: FastifyInstance,
+  services: OperationServices,
+  paths: KnownPaths,
+): void {
+  app.decorateRequest('permission', undefined);
+  const handlers = new Map<string, AnyHandler>(Object.entries(services.handlers));
+  for (const operation of listOperations(services.contract)) {
+    const handler = handlers.get(operation.id) ?? pendingHandler(operation.id);
+    const url = operation.path.replace(/\{(\w+)\}/g, ':$1');
+    const methods = operation.method === 'ANY' ? [...anyMethod] : [operation.method];
+    const validator = new RequestValidator(operation);
+    app.route({
+      method: methods,
+      url,
+      config: { operation: operation.id },
+      bodyLimit: operation.limits?.bodyBytes ?? services.contract.limits.requestBytes,
+      onRequest: admission(operation, validator, services),
+      handler: (request, reply) => respond(operation, validator, handler, request, reply),
+    });
+    paths.add(url, operation.method === 'GET' ? ['GET', 'HEAD'] : methods);
+  }
+}
+
+function pendingHandler(id: OperationId): AnyHandler {
+  if (!pendingOperations.some((pending) => pending === id)) throw new Error(`operation ${id} has no handler`);
+  return async () => problem('NOT_AVAILABLE_YET', `${id} comes with a later version of the server.`);
+}
+
+type Maybe<T> = T | Promise<T>;
+
+/** Goes on with a value that may have to be waited for, without a wait where there is none. */
+function then<T, U>(value: Maybe<T>, next: (value: T) => Maybe<U>): Maybe<U> {
+  return value instanceof Promise ? value.then(next) : next(value);
+}
+
+/**
+ * Decides about a request before its body is read: who calls (401), whether the names in its path can be
+ * right (400), whether the caller may (404, 403), whether the organization has requests left (429), and
+ * whether the body can be of use (415).
+ */
+function admission(operation: Operation, validator: RequestValidator, services: OperationServices) {
+  const { gatekeeper, rateLimits } = services;
+
+  function decide(request: FastifyRequest, reply: FastifyReply): Maybe<Problem | undefined> {
+    return then(gatekeeper.authenticate(operation.access, request.headers.authorization), (caller) => {
+      if (caller instanceof Problem) return caller;
+      const parameters = pathParameters(request);
+      const invalidPath = validator.path(parameters);
+      if (invalidPath !== undefined) return invalidPath;
+      return then(gatekeeper.permit(operation.access, caller, parameters), (permission) => {
+        if (permission instanceof Problem) return permission;
+        request.permission = permission;
+        if (permission.organization === undefined) return checkBodyType(operation, request);
+        return then(rateLimits.take(permission.organization), (decision) => {
+          reply.raw.setHeader('ratelimit-policy', decision.policyHeader);
+          reply.raw.setHeader('ratelimit', decision.header);
+          return decision.problem ?? checkBodyType(operation, request);
+        });
+      });
+    });
+  }
+
+  return (request: FastifyRequest, reply: FastifyReply, next: (error?: Error) => void): void => {
+    const decision = decide(request, reply);
+    if (decision instanceof Promise) {
+      decision.then((refusal) => {
+        if (refusal === undefined) next();
+        else sendProblem(reply, refusal);
+      }, next);
+    } else if (decision === undefined) next();
+    else sendProblem(reply, decision);
+  };
+}
+
+function checkBodyType(operation: Operation, request: FastifyRequest): Problem | undefined {
+  return hasBody(request) ? checkMediaType(operation, request.headers['content-type']) : undefined;
+}
+
+export function hasBody(request: FastifyRequest): boolean {
+  const length = request.headers['content-length'];
+  return request.headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0');
+}
+
+/** The rest of a wildcard path is the task's business and no parameter of ours. */
+function pathParameters(request: FastifyRequest): Record<string, string> {
+  const parameters = request.params as Record<string, string>;
+  if (!('*' in parameters)) return parameters;
+  const { '*': _rest, ...named } = parameters;
+  return named;
+}
+
+async function respond(
+  operation: Operation,
+  validator: RequestValidator,
+  handler: AnyHandler,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const call = parseCall(operation, validator, request);
+  if (call instanceof Problem) return sendProblem(reply, call);
+  // The one place where what the schemas have checked becomes what the types say.
+  const outcome = await handler(call as never);
+  if (outcome instanceof Problem) return sendProblem(reply, outcome);
+  reply.code(outcome.status);
+  if (outcome.body === undefined) return reply.send();
+  return reply.header('content-type', 'application/json; charset=utf-8').send(JSON.stringify(outcome.body));
+}
+
+function parseCall(
+  operation: Operation,
+  validator: RequestValidator,
+  request: FastifyRequest,
+): object | Problem {
+  const query = { ...(request.query as Record<string, unknown>) };
+  const invalidQuery = operation.access.kind === 'deployment' ? undefined : validator.query(query);
+  if (invalidQuery !== undefined) return invalidQuery;
+  const headers = validator.headers(request.headers);
+  if (headers instanceof Problem) return headers;
+  const body = parseBody(operation, validator, request);
+  if (body instanceof Problem) return body;
+  return {
+    path: pathParameters(request),
+    query,
+    headers: headers.values,
+    body: body.value,
+    visitor: { address: addressPrefix(request.ip) },
+    ...request.permission,
+  };
+}
+
+function parseBody(
+  operation: Operation,
+  validator: RequestValidator,
+  request: FastifyRequest,
+): { value: unknown } | Problem {
+  if (operation.body === undefined) return checkNoBody(request.body) ?? { value: undefined };
+  if ('raw' in operation.body) return { value: request.body ?? new Uint8Array() };
+  const parsed = parseJson(operation, request.body);
+  if (parsed instanceof Problem) return parsed;
+  return validator.body(parsed.value) ?? parsed;
+}

@@ -1,0 +1,67 @@
+import type { ApiKeyRecord } from '../../identity/api-key-store.ts';
+import type { ApiKeys } from '../../identity/api-keys.ts';
+import type { Caller } from '../../identity/authenticator.ts';
+import type { Organization } from '../../organizations/organization-store.ts';
+import { type Clock, timestamp } from '../../platform/clock.ts';
+import { problem } from '../../platform/problem.ts';
+import { answer, done, type HandlersOf } from '../handlers.ts';
+
+export function apiKeyHandlers(
+  keys: ApiKeys,
+  clock: Clock,
+): HandlersOf<'createApiKey' | 'listApiKeys' | 'revokeApiKey'> {
+  return {
+    createApiKey: async ({ body, caller, organization }) => {
+      if (body.expiresAt !== undefined && body.expiresAt <= clock.now()) {
+        const errors = [{ pointer: '/expiresAt', message: 'must be in the future, in epoch milliseconds' }];
+        return problem('VALIDATION_FAILED', 'expiresAt must be in the future, in epoch milliseconds.', {
+          errors,
+        });
+      }
+      const { key, secret } = await keys.create({
+        organizationId: organization.id,
+        description: body.description,
+        ownerType: 'USER',
+        ownerAccountId: accountOf(caller),
+        ownerUsername: caller.kind === 'key' ? caller.key.ownerUsername : caller.username,
+        revocable: true,
+        queueWhitelist: body.queueWhitelist,
+        expiresAt: body.expiresAt,
+      });
+      return answer({ ...describe(key, organization), secret });
+    },
+    listApiKeys: async ({ caller, organization, role }) => {
+      const found = await keys.list(organization.id, role === 'ADMIN' ? undefined : accountOf(caller));
+      return answer({ keys: found.map((key) => describe(key, organization)) });
+    },
+    revokeApiKey: async ({ path, caller, organization, role }) => {
+      const key = await keys.find(organization.id, path.apiKeyId);
+      if (key === undefined) return problem('API_KEY_NOT_FOUND');
+      if (role !== 'ADMIN' && key.ownerAccountId !== accountOf(caller)) {
+        return problem('ROLE_TOO_LOW', "Another person's key can be revoked by an ADMIN only.");
+      }
+      if (!key.revocable) return problem('KEY_NOT_REVOCABLE');
+      await keys.revoke(key);
+      return done;
+    },
+  };
+}
+
+function accountOf(caller: Caller): string | undefined {
+  return caller.kind === 'key' ? caller.key.ownerAccountId : caller.accountId;
+}
+
+function describe(key: ApiKeyRecord, organization: Organization) {
+  return {
+    id: key.id,
+    organizationName: organization.name,
+    description: key.description,
+    ownerType: key.ownerType,
+    ownerUsername: key.ownerUsername,
+    revocable: key.revocable,
+    ...(key.queueWhitelist === undefined ? {} : { queueWhitelist: [...key.queueWhitelist] }),
+    ...(key.expiresAt === undefined ? {} : { expiresAt: key.expiresAt }),
+    createdAt: timestamp(key.createdAt),
+    ...(key.lastUsedAt === undefined ? {} : { lastUsedAt: timestamp(key.lastUsedAt) }),
+  };
+}

@@ -1,0 +1,133 @@
+import type { Operation } from '@millrace/contract';
+import type { TObject, TSchema } from 'typebox';
+import { Compile, type Validator } from 'typebox/compile';
+import { type FieldError, type Problem, problem } from '../platform/problem.ts';
+
+/** The parts of a request that have a schema, with the prefix of their pointers. */
+const prefixes = { path: '/path', query: '/query', headers: '/header', body: '' } as const;
+type Part = keyof typeof prefixes;
+
+const mostErrors = 20;
+
+/**
+ * Checks the parts of requests of one operation against its schemas. Schemas are compiled when first
+ * needed, so that starting the service does not wait for sixty operations nobody has called yet.
+ */
+export class RequestValidator {
+  readonly #operation: Operation;
+  readonly #compiled = new Map<Part, Validator>();
+
+  constructor(operation: Operation) {
+    this.#operation = operation;
+  }
+
+  path(values: unknown): Problem | undefined {
+    return this.#check('path', this.#operation.parameters?.path, values);
+  }
+
+  /** Turns the strings of a query into what the schema says, in place, and checks them. */
+  query(values: Record<string, unknown>): Problem | undefined {
+    const schema = this.#operation.parameters?.query;
+    if (schema === undefined) {
+      const unknown = Object.keys(values);
+      return unknown.length === 0 ? undefined : invalid(unknown.map((name) => unknownField('query', name)));
+    }
+    for (const [name, property] of Object.entries(schema.properties)) {
+      const value = values[name];
+      if (typeof value === 'string' && typeOf(property) === 'integer' && /^-?\d{1,16}$/.test(value)) {
+        values[name] = Number(value);
+      }
+    }
+    return this.#check('query', schema, values);
+  }
+
+  /** The declared headers by lower-case name; others are none of our business. */
+  headers(all: Record<string, unknown>): { values: Record<string, unknown> } | Problem {
+    const schema = this.#operation.parameters?.headers;
+    const values: Record<string, unknown> = {};
+    for (const name of Object.keys(schema?.properties ?? {})) {
+      if (all[name] !== undefined) values[name] = all[name];
+    }
+    return this.#check('headers', schema, values) ?? { values };
+  }
+
+  body(value: unknown): Problem | undefined {
+    const body = this.#operation.body;
+    return body !== undefined && 'schema' in body ? this.#check('body', body.schema, value) : undefined;
+  }
+
+  #check(part: Part, schema: TSchema | undefined, value: unknown): Problem | undefined {
+    if (schema === undefined) return undefined;
+    let validator = this.#compiled.get(part);
+    if (validator === undefined) {
+      validator = Compile(schema);
+      this.#compiled.set(part, validator);
+    }
+    if (validator.Check(value)) return undefined;
+    return invalid(fieldErrors(part, schema, validator, value));
+  }
+}
+
+function fieldErrors(part: Part, schema: TSchema, validator: Validator, value: unknown): FieldError[] {
+  const errors = new Map<string, FieldError>();
+  const add = (error: FieldError) => {
+    // The first thing that is wrong with a place is the one worth telling.
+    if (!errors.has(error.pointer) && errors.size < mostErrors) errors.set(error.pointer, error);
+  };
+  for (const error of validator.Errors(value)) {
+    const at = error.instancePath;
+    if (error.keyword === 'required') {
+      for (const name of error.params.requiredProperties) {
+        add({ pointer: pointer(part, schema, `${at}/${escape(name)}`), message: 'is required' });
+      }
+    } else if (error.keyword === 'additionalProperties') {
+      for (const name of error.params.additionalProperties) {
+        const place = part === 'body' ? `${at}/${escape(name)}` : `/${escape(name)}`;
+        add({ pointer: pointer(part, schema, place), message: 'is not a known field' });
+      }
+    } else if (error.keyword !== 'boolean') {
+      add({
+        pointer: pointer(part, schema, at),
+        message: sentence(error.message, error.keyword, error.params),
+      });
+    }
+  }
+  return [...errors.values()];
+}
+
+function sentence(message: string, keyword: string, params: object): string {
+  if (keyword === 'enum' && 'allowedValues' in params && Array.isArray(params.allowedValues)) {
+    return `must be one of ${params.allowedValues.join(', ')}`;
+  }
+  return message;
+}
+
+function pointer(part: Part, schema: TSchema, place: string): string {
+  if (part !== 'headers') return `${prefixes[part]}${place}`;
+  const name = place.slice(1);
+  const properties = (schema as Partial<TObject>).properties;
+  const title: unknown =
+    properties?.[name] && 'title' in properties[name] ? properties[name].title : undefined;
+  return `${prefixes[part]}/${typeof title === 'string' ? title : name}`;
+}
+
+function unknownField(part: Part, name: string): FieldError {
+  return { pointer: `${prefixes[part]}/${escape(name)}`, message: 'is not a known parameter' };
+}
+
+function typeOf(schema: TSchema): unknown {
+  return 'type' in schema ? schema.type : undefined;
+}
+
+function escape(name: string): string {
+  return name.replaceAll('~', '~0').replaceAll('/', '~1');
+}
+
+function invalid(errors: FieldError[]): Problem {
+  const first = errors[0];
+  const detail =
+    first === undefined
+      ? 'The request is not valid.'
+      : `The request is not valid: ${first.pointer === '' ? 'the body' : first.pointer} ${first.message}.`;
+  return problem('VALIDATION_FAILED', detail, { errors });
+}

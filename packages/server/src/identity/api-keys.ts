@@ -1,0 +1,125 @@
+import type { Database } from '../database/database.ts';
+import { LoadingCache } from '../platform/cache.ts';
+import type { Clock } from '../platform/clock.ts';
+import { digest } from '../platform/digest.ts';
+import type { Log } from '../platform/log.ts';
+import { type Random, randomId } from '../platform/random.ts';
+import type { Queries } from './account-store.ts';
+import { isApiKey, makeApiKey } from './api-key-format.ts';
+import {
+  type ApiKeyRecord,
+  findApiKey,
+  findApiKeyBySecret,
+  insertApiKey,
+  listApiKeys,
+  revokeApiKey,
+  revokeApiKeysOf,
+  touchApiKey,
+} from './api-key-store.ts';
+
+const channel = 'api-keys';
+/** When a key was last used is written down at most this often; a listing on this node is exact all the same. */
+const touchMilliseconds = 10_000;
+
+/** The keys of organizations: made once, stored as digests, recognised from memory. */
+export class ApiKeys {
+  readonly #database: Database;
+  readonly #clock: Clock;
+  readonly #random: Random;
+  readonly #bySecret: LoadingCache<ApiKeyRecord>;
+  readonly #used = new Map<string, number>();
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(options: { database: Database; clock: Clock; random: Random; log: Log }) {
+    this.#database = options.database;
+    this.#clock = options.clock;
+    this.#random = options.random;
+    this.#bySecret = new LoadingCache({
+      load: (secretHash) => findApiKeyBySecret(options.database.query, secretHash),
+      clock: options.clock,
+      trustMilliseconds: options.database.trustMilliseconds,
+      capacity: 50_000,
+    });
+    options.database.listen(
+      channel,
+      (secretHash) => this.#bySecret.invalidate(secretHash),
+      () => this.#bySecret.clear(),
+    );
+    this.#timer = setInterval(() => {
+      this.writeUses().catch((error: unknown) => {
+        options.log.warn({ event: 'api-keys.uses', error }, 'the last use of API keys could not be written');
+      });
+    }, touchMilliseconds);
+    this.#timer.unref();
+  }
+
+  async create(
+    key: Omit<ApiKeyRecord, 'id' | 'secretHash' | 'createdAt' | 'lastUsedAt'>,
+  ): Promise<{ key: ApiKeyRecord; secret: string }> {
+    const secret = makeApiKey(this.#random);
+    const record: ApiKeyRecord = {
+      ...key,
+      id: randomId(this.#random),
+      secretHash: digest(secret),
+      createdAt: this.#clock.now(),
+      lastUsedAt: undefined,
+    };
+    await insertApiKey(this.#database.query, record);
+    return { key: record, secret };
+  }
+
+  async list(organizationId: string, ownerAccountId?: string): Promise<ApiKeyRecord[]> {
+    await this.writeUses();
+    return listApiKeys(this.#database.query, organizationId, ownerAccountId);
+  }
+
+  find(organizationId: string, id: string): Promise<ApiKeyRecord | undefined> {
+    return findApiKey(this.#database.query, organizationId, id);
+  }
+
+  async revoke(key: ApiKeyRecord): Promise<void> {
+    await revokeApiKey(this.#database.query, key.id, this.#clock.now());
+    await this.revoked([key.secretHash]);
+  }
+
+  /**
+   * Revokes what a person made in an organization, inside a transaction. What it answers must be given to
+   * `revoked` after the commit.
+   */
+  revokeAllOf(queries: Queries, organizationId: string, accountId: string): Promise<string[]> {
+    return revokeApiKeysOf(queries, organizationId, accountId, this.#clock.now());
+  }
+
+  async revoked(secretHashes: readonly string[]): Promise<void> {
+    for (const secretHash of secretHashes) await this.#database.announce(channel, secretHash);
+  }
+
+  /** The key with this secret if it is good and at hand, without waiting. */
+  peek(secret: string): ApiKeyRecord | undefined {
+    return this.#use(this.#bySecret.peek(digest(secret)));
+  }
+
+  /** The key with this secret, or undefined when there is none, or none any more. */
+  async recognise(secret: string): Promise<ApiKeyRecord | undefined> {
+    return isApiKey(secret) ? this.#use(await this.#bySecret.get(digest(secret))) : undefined;
+  }
+
+  async writeUses(): Promise<void> {
+    const used = [...this.#used];
+    this.#used.clear();
+    for (const [id, usedAt] of used) await touchApiKey(this.#database.query, id, usedAt);
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.writeUses();
+  }
+
+  #use(key: ApiKeyRecord | undefined): ApiKeyRecord | undefined {
+    if (key === undefined) return undefined;
+    const now = this.#clock.now();
+    if (key.expiresAt !== undefined && key.expiresAt <= now) return undefined;
+    this.#used.set(key.id, now);
+    return key;
+  }
+}

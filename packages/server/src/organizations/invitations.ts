@@ -1,0 +1,100 @@
+import { isUniqueViolation } from '../database/errors.ts';
+import {
+  type Account,
+  findByConfirmedEmail,
+  findByUsername,
+  insertAccount,
+} from '../identity/account-store.ts';
+import type { IdentityParts } from '../identity/identity.ts';
+import { addedLetter, invitationLetter } from '../identity/letters.ts';
+import { comparable } from '../platform/names.ts';
+import { type Problem, problem } from '../platform/problem.ts';
+import { randomBase62, randomId } from '../platform/random.ts';
+import { insertMember, type Organization } from './organization-store.ts';
+
+const temporaryPasswordMilliseconds = 7 * 86_400_000;
+
+/**
+ * Adds a person to an organization: an account with that email at once, a new person with an account made
+ * for them. The mailed temporary password proves the mailbox, so such an account counts as confirmed.
+ */
+export async function invite(
+  parts: IdentityParts,
+  organization: Organization,
+  invitation: { readonly email: string; readonly username?: string | undefined },
+): Promise<Problem | undefined> {
+  const { email, username } = invitation;
+  const present = await findByConfirmedEmail(parts.database.query, email);
+  if (present !== undefined) {
+    if (username !== undefined && comparable(username) !== present.username_lower) {
+      return problem(
+        'NAME_TAKEN',
+        'This email belongs to an account with another username. Invite it without one.',
+      );
+    }
+    await addExisting(parts, organization, present);
+    return undefined;
+  }
+  if (username === undefined) {
+    return problem(
+      'ACCOUNT_NOT_FOUND',
+      'No account has this email. Give a username as well, and one is made.',
+    );
+  }
+  return addNew(parts, organization, email, username);
+}
+
+async function addExisting(
+  parts: IdentityParts,
+  organization: Organization,
+  account: Account,
+): Promise<void> {
+  const added = await insertMember(parts.database.query, {
+    organizationId: organization.id,
+    accountId: account.id,
+    role: 'MEMBER',
+    now: parts.clock.now(),
+  });
+  if (added) await parts.mailer.send(addedLetter(account.email, account.username, organization.name));
+}
+
+async function addNew(
+  parts: IdentityParts,
+  organization: Organization,
+  email: string,
+  username: string,
+): Promise<Problem | undefined> {
+  const taken = problem('NAME_TAKEN', `The username ${username} is taken. Choose another.`);
+  if ((await findByUsername(parts.database.query, username)) !== undefined) return taken;
+  const temporaryPassword = randomBase62(parts.random, 16);
+  const passwordHash = await parts.passwords.hash(temporaryPassword);
+  if (passwordHash === undefined) return problem('OVERLOADED', undefined, { retryAfterSeconds: 2 });
+  const id = randomId(parts.random);
+  const now = parts.clock.now();
+  try {
+    await parts.database.transaction(async (transaction) => {
+      await insertAccount(transaction, {
+        id,
+        username,
+        email,
+        passwordHash,
+        confirmedAt: now,
+        mustChangePassword: true,
+        temporaryPasswordExpiresAt: now + temporaryPasswordMilliseconds,
+        marketingAgreed: false,
+        createdAt: now,
+      });
+      await insertMember(transaction, {
+        organizationId: organization.id,
+        accountId: id,
+        role: 'MEMBER',
+        now,
+      });
+    });
+  } catch (error) {
+    if (isUniqueViolation(error)) return taken;
+    throw error;
+  }
+  await parts.mailer.send(invitationLetter(email, username, organization.name, temporaryPassword));
+  return undefined;
+}

@@ -1,0 +1,147 @@
+import type { RateLimitLevelName, Role } from '@millrace/contract';
+import type { Database } from '../database/database.ts';
+import { isUniqueViolation } from '../database/errors.ts';
+import type { ApiKeys } from '../identity/api-keys.ts';
+import { LoadingCache } from '../platform/cache.ts';
+import type { Clock } from '../platform/clock.ts';
+import { comparable } from '../platform/names.ts';
+import { type Problem, problem } from '../platform/problem.ts';
+import { type Random, randomId } from '../platform/random.ts';
+import {
+  countAdmins,
+  deleteMember,
+  findMember,
+  findOrganization,
+  findRole,
+  insertMember,
+  insertOrganization,
+  listMembers,
+  listMemberships,
+  type Member,
+  type Organization,
+  setRateLimitLevel,
+  setRole,
+} from './organization-store.ts';
+
+const organizationChannel = 'organizations';
+const memberChannel = 'members';
+
+/** Organizations, who belongs to them, and what each member may do. */
+export class Organizations {
+  readonly #database: Database;
+  readonly #clock: Clock;
+  readonly #random: Random;
+  readonly #keys: ApiKeys;
+  readonly #byName: LoadingCache<Organization>;
+  readonly #roles: LoadingCache<Role>;
+
+  constructor(parts: { database: Database; clock: Clock; random: Random; keys: ApiKeys }) {
+    const { database, clock } = parts;
+    this.#database = database;
+    this.#clock = clock;
+    this.#random = parts.random;
+    this.#keys = parts.keys;
+    const trust = { clock, trustMilliseconds: database.trustMilliseconds, capacity: 50_000 };
+    this.#byName = new LoadingCache({ load: (name) => findOrganization(database.query, name), ...trust });
+    this.#roles = new LoadingCache({
+      load: (membership) => {
+        const [organizationId = '', accountId = ''] = membership.split('/');
+        return findRole(database.query, organizationId, accountId);
+      },
+      ...trust,
+    });
+    database.listen(
+      organizationChannel,
+      (name) => this.#byName.invalidate(name),
+      () => this.#byName.clear(),
+    );
+    database.listen(
+      memberChannel,
+      (membership) => this.#roles.invalidate(membership),
+      () => this.#roles.clear(),
+    );
+  }
+
+  async create(name: string, accountId: string): Promise<Problem | undefined> {
+    const id = randomId(this.#random);
+    const now = this.#clock.now();
+    try {
+      await this.#database.transaction(async (transaction) => {
+        await insertOrganization(transaction, { id, name, createdBy: accountId, now });
+        await insertMember(transaction, { organizationId: id, accountId, role: 'ADMIN', now });
+      });
+    } catch (error) {
+      if (isUniqueViolation(error)) {
+        return problem('NAME_TAKEN', `The organization name ${name} is taken. Choose another.`);
+      }
+      throw error;
+    }
+    return undefined;
+  }
+
+  /** The organization if it is at hand, without waiting. */
+  peek(name: string): Organization | undefined {
+    return this.#byName.peek(comparable(name));
+  }
+
+  find(name: string): Promise<Organization | undefined> {
+    return this.#byName.get(comparable(name));
+  }
+
+  peekRole(organizationId: string, accountId: string): Role | undefined {
+    return this.#roles.peek(`${organizationId}/${accountId}`);
+  }
+
+  role(organizationId: string, accountId: string): Promise<Role | undefined> {
+    return this.#roles.get(`${organizationId}/${accountId}`);
+  }
+
+  members(organizationId: string): Promise<Member[]> {
+    return listMembers(this.#database.query, organizationId);
+  }
+
+  memberships(accountId: string): ReturnType<typeof listMemberships> {
+    return listMemberships(this.#database.query, accountId);
+  }
+
+  async adjustRateLimit(organization: Organization, level: RateLimitLevelName): Promise<void> {
+    await setRateLimitLevel(this.#database.query, organization.id, level);
+    await this.#database.announce(organizationChannel, comparable(organization.name));
+  }
+
+  async setMemberRole(organizationId: string, username: string, role: Role): Promise<Problem | undefined> {
+    const changed = await this.#database.transaction(async (transaction) => {
+      const member = await findMember(transaction, organizationId, username);
+      if (member === undefined) return problem('MEMBER_NOT_FOUND');
+      const demoted = member.role === 'ADMIN' && role !== 'ADMIN';
+      if (demoted && (await countAdmins(transaction, organizationId)) === 1) return problem('LAST_ADMIN');
+      await setRole(transaction, organizationId, member.accountId, role);
+      return member;
+    });
+    if (!('accountId' in changed)) return changed;
+    await this.#announceMember(organizationId, changed.accountId);
+    return undefined;
+  }
+
+  /** Removes a member and revokes the keys that the member made here. */
+  async removeMember(organizationId: string, username: string): Promise<Problem | undefined> {
+    const removed = await this.#database.transaction(async (transaction) => {
+      const member = await findMember(transaction, organizationId, username);
+      if (member === undefined) return problem('MEMBER_NOT_FOUND');
+      if (member.role === 'ADMIN' && (await countAdmins(transaction, organizationId)) === 1) {
+        return problem('LAST_ADMIN');
+      }
+      await deleteMember(transaction, organizationId, member.accountId);
+      const revoked = await this.#keys.revokeAllOf(transaction, organizationId, member.accountId);
+      return { accountId: member.accountId, revoked };
+    });
+    if (!('accountId' in removed)) return removed;
+    await this.#announceMember(organizationId, removed.accountId);
+    await this.#keys.revoked(removed.revoked);
+    return undefined;
+  }
+
+  async #announceMember(organizationId: string, accountId: string): Promise<void> {
+    await this.#database.announce(memberChannel, `${organizationId}/${accountId}`);
+  }
+}

@@ -1,0 +1,43 @@
+import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+
+/** The figures that Prometheus reads at /metrics. */
+export interface Metrics {
+  /** One answered request: which operation, which status, how long it took. */
+  observeRequest(operation: string, status: number, seconds: number): void;
+  render(): Promise<{ contentType: string; text: string }>;
+}
+
+export function createMetrics(build: { version: string }): Metrics {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  new Gauge({
+    name: 'millrace_build_info',
+    help: 'The version that is running; always 1.',
+    labelNames: ['version', 'node'],
+    registers: [registry],
+  }).set({ version: build.version, node: process.version }, 1);
+  const requests = new Histogram({
+    name: 'millrace_http_request_duration_seconds',
+    help: 'Time to answer a request, by operation and status.',
+    labelNames: ['operation', 'status'],
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+    registers: [registry],
+  });
+  // Finding the series of a pair of labels costs more than adding to it, and there are few pairs.
+  const series = new Map<string, ReturnType<typeof requests.labels>>();
+
+  return {
+    observeRequest(operation, status, seconds) {
+      const name = `${operation} ${status}`;
+      let one = series.get(name);
+      if (one === undefined) {
+        one = requests.labels(operation, String(status));
+        series.set(name, one);
+      }
+      one.observe(seconds);
+    },
+    async render() {
+      return { contentType: registry.contentType, text: await registry.metrics() };
+    },
+  };
+}

@@ -1,0 +1,169 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { access, chown, glob, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+const startMilliseconds = 30_000;
+const stopMilliseconds = 15_000;
+const installMilliseconds = 300_000;
+
+/** A PostgreSQL server for tests, alone on a loopback port and gone when it is stopped. */
+export interface RunningPostgres {
+  readonly url: string;
+  stop(): Promise<void>;
+}
+
+/** Who the server runs as: PostgreSQL refuses to run as root. */
+interface Owner {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+/** Starts a server from what is installed, or from Debian's packages. Throws with a plain reason. */
+export async function startPostgres(): Promise<RunningPostgres> {
+  const binaries = (await findBinaries()) ?? (await install());
+  const owner = process.getuid?.() === 0 ? await postgresUser() : undefined;
+  const directory = await mkdtemp(join(tmpdir(), 'millrace-postgres-'));
+  let server: ChildProcess | undefined;
+  const stop = async () => {
+    if (server) await end(server);
+    await rm(directory, { recursive: true, force: true });
+  };
+  try {
+    if (owner) await chown(directory, owner.uid, owner.gid);
+    const cluster = join(directory, 'cluster');
+    const options = {
+      ...owner,
+      cwd: directory,
+      timeout: startMilliseconds,
+      env: { LC_ALL: 'C', PATH: binaries },
+    };
+    const initialize = [
+      '-D',
+      cluster,
+      '-U',
+      'postgres',
+      '-A',
+      'trust',
+      '-E',
+      'UTF8',
+      '--no-locale',
+      '--no-sync',
+    ];
+    await run(join(binaries, 'initdb'), initialize, options);
+    const port = await freePort();
+    // Speed over safety: nothing here outlives the tests.
+    const settings = {
+      listen_addresses: '127.0.0.1',
+      port,
+      unix_socket_directories: directory,
+      fsync: 'off',
+      synchronous_commit: 'off',
+      full_page_writes: 'off',
+      max_connections: 200,
+    };
+    const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+    server = spawn(join(binaries, 'postgres'), ['-D', cluster, ...flags], {
+      ...owner,
+      cwd: directory,
+      env: options.env,
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    await ready(server);
+    return { url: `postgres://postgres@127.0.0.1:${port}/postgres`, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** The folder of the newest installed server, where Debian or the PATH has one. */
+async function findBinaries(): Promise<string | undefined> {
+  const found: string[] = [];
+  for await (const path of glob('/usr/lib/postgresql/*/bin')) found.push(path);
+  found.sort((left, right) => version(right) - version(left));
+  for (const folder of [...found, ...(process.env.PATH ?? '').split(':')]) {
+    try {
+      await access(join(folder, 'initdb'));
+      await access(join(folder, 'postgres'));
+      return folder;
+    } catch {
+      // Not here.
+    }
+  }
+  return undefined;
+}
+
+function version(path: string): number {
+  return Number(path.split('/').at(-2)) || 0;
+}
+
+async function install(): Promise<string> {
+  if (process.getuid?.() !== 0) {
+    throw new Error('no PostgreSQL server is installed, and only root can install one');
+  }
+  const options = {
+    timeout: installMilliseconds,
+    env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
+    maxBuffer: 64 * 1024 * 1024,
+  };
+  try {
+    await run('apt-get', ['update'], options);
+    await run('apt-get', ['install', '-y', '--no-install-recommends', 'postgresql'], options);
+  } catch (error) {
+    const why = error instanceof Error ? error.message.split('\n')[0] : String(error);
+    throw new Error(`no PostgreSQL server is installed, and installing one failed: ${why}`);
+  }
+  const binaries = await findBinaries();
+  if (binaries === undefined) throw new Error('the package postgresql brought no server with it');
+  return binaries;
+}
+
+async function postgresUser(): Promise<Owner> {
+  for (const line of (await readFile('/etc/passwd', 'utf8')).split('\n')) {
+    const [name, , uid, gid] = line.split(':');
+    if (name === 'postgres') return { uid: Number(uid), gid: Number(gid) };
+  }
+  throw new Error('there is no user "postgres" to run the server as, and root cannot');
+}
+
+/** A port that is free now. Another process could take it first; the server then fails to start. */
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const address = probe.address();
+  probe.close();
+  await once(probe, 'close');
+  if (address === null || typeof address === 'string') throw new Error('no free port');
+  return address.port;
+}
+
+async function ready(server: ChildProcess): Promise<void> {
+  let said = '';
+  await new Promise<void>((resolve, reject) => {
+    const refuse = (why: string) => reject(new Error(`PostgreSQL ${why}: ${said.slice(-1_000)}`));
+    const limit = setTimeout(() => refuse('did not start in time'), startMilliseconds);
+    server.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      said = (said + text).slice(-10_000);
+      if (!said.includes('ready to accept connections')) return;
+      clearTimeout(limit);
+      resolve();
+    });
+    server.once('error', reject);
+    server.once('exit', () => refuse('ended while starting'));
+  });
+}
+
+/** Fast shutdown first, which drops connections and finishes; then without mercy. */
+async function end(server: ChildProcess): Promise<void> {
+  if (server.exitCode !== null || server.signalCode !== null) return;
+  const exited = once(server, 'exit');
+  server.kill('SIGINT');
+  const limit = setTimeout(() => server.kill('SIGKILL'), stopMilliseconds);
+  await exited;
+  clearTimeout(limit);
+}
