@@ -19,6 +19,7 @@ import type { IdentityParts } from './identity/identity.ts';
 import { MailedCodes } from './identity/mailed-codes.ts';
 import { sweepIdentity } from './identity/maintenance.ts';
 import { Passwords } from './identity/passwords.ts';
+import { Profiles } from './identity/profiles.ts';
 import { Sessions } from './identity/sessions.ts';
 import { SigningKeys } from './identity/signing-keys.ts';
 import { Tokens } from './identity/tokens.ts';
@@ -106,6 +107,7 @@ export async function compose(environment: Environment): Promise<Service> {
     lifetimeDays: settings.sessionDays,
   });
   const attempts = new Attempts(database, clock, secrets.codes);
+  const profiles = new Profiles(database, clock);
   const identity: IdentityParts = {
     database,
     clock,
@@ -116,6 +118,7 @@ export async function compose(environment: Environment): Promise<Service> {
     challenges: new Challenges(clock, random),
     totp: new TotpCodes(clock, random, secrets.codes),
     sessions,
+    profiles,
     attempts,
     signUp: settings.signUp,
   };
@@ -141,7 +144,7 @@ export async function compose(environment: Environment): Promise<Service> {
       await objects.check();
     },
     isDraining: () => draining,
-    gatekeeper: new Gatekeeper(new Authenticator({ tokens, sessions, keys }), organizations),
+    gatekeeper: new Gatekeeper(new Authenticator({ clock, tokens, sessions, keys }), organizations),
     rateLimits: new RateLimits(limiter, settings.rateLimitDefault),
     handlers: {
       ...authenticationHandlers(identity, organizations),

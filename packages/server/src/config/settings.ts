@@ -233,7 +233,7 @@ export function readSettings(
   }
 
   function read<Value>({ name, fallback, parse }: Omit<Setting<Value>, 'description'>): Value {
-    const given = valueOf(environment, name);
+    const given = givenValue(environment, name);
     if (given === undefined) return fallback;
     const value = given instanceof Refusal ? given : parse(given);
     if (!(value instanceof Refusal)) return value;
@@ -280,7 +280,7 @@ function limitNames(): LimitName[] {
   return Object.keys(defaultLimits).filter((name): name is LimitName => name in defaultLimits);
 }
 
-function valueOf(
+function givenValue(
   environment: Readonly<Record<string, string | undefined>>,
   name: string,
 ): string | Refusal | undefined {

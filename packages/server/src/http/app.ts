@@ -6,13 +6,14 @@ import type { Log } from '../platform/log.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import { problem } from '../platform/problem.ts';
 import { type Random, randomBase62 } from '../platform/random.ts';
+import { type DocumentationParts, registerDocumentationRoutes } from './documentation-routes.ts';
 import { type HeaderPolicy, headerWriter } from './headers.ts';
 import { KnownPaths, notFoundHandler } from './not-found.ts';
 import { hasBody, type OperationServices, registerOperations } from './operations.ts';
 import { problemBody, problemOfError, sendProblem } from './problems.ts';
 import { registerServiceRoutes, type ServiceRouteParts } from './service-routes.ts';
 
-export interface AppParts extends OperationServices, ServiceRouteParts {
+export interface AppParts extends OperationServices, ServiceRouteParts, DocumentationParts {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly random: Random;
@@ -106,6 +107,7 @@ export function buildApp(parts: AppParts): FastifyInstance {
   const paths = new KnownPaths();
   registerOperations(app, parts, paths);
   registerServiceRoutes(app, parts, paths);
+  registerDocumentationRoutes(app, parts, paths);
   parts.extend?.(app, paths);
   app.setNotFoundHandler(notFoundHandler(paths));
   return app;

@@ -1,24 +1,13 @@
-import { type Contract, openApiDocument } from '@millrace/contract';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { SigningKeys } from '../identity/signing-keys.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import { problem } from '../platform/problem.ts';
-import { version } from '../platform/version.ts';
-import {
-  docsContentSecurityPolicy,
-  docsPage,
-  errorCodeFromPath,
-  errorIndexPage,
-  errorPage,
-} from './docs/index.ts';
 import type { KnownPaths } from './not-found.ts';
 import { sendProblem } from './problems.ts';
 
 export interface ServiceRouteParts {
-  readonly contract: Contract;
   readonly metrics: Metrics;
   readonly signingKeys: SigningKeys;
-  readonly publicUrl: () => string;
   /** Resolves when the engines answer. */
   readonly check: () => Promise<void>;
   readonly isDraining: () => boolean;
@@ -26,7 +15,7 @@ export interface ServiceRouteParts {
 
 const readinessMilliseconds = 3000;
 
-/** What is about the service itself rather than an operation of it: health, figures, keys and documentation. */
+/** What is about the service itself rather than an operation of it: health, figures and public keys. */
 export function registerServiceRoutes(
   app: FastifyInstance,
   parts: ServiceRouteParts,
@@ -69,33 +58,6 @@ export function registerServiceRoutes(
       .header('content-type', 'application/json; charset=utf-8')
       .send(JSON.stringify({ keys }));
   });
-
-  // The document and the page never change while the process runs, and are large: made when first asked for.
-  let document: string | undefined;
-  get('/openapi.json', 'openapi', async (_request, reply) => {
-    document ??= JSON.stringify(openApiDocument(parts.contract, { serverUrl: parts.publicUrl(), version }));
-    return reply.header('content-type', 'application/json; charset=utf-8').send(document);
-  });
-
-  const sendPage = (reply: FastifyReply, html: string) =>
-    reply
-      .header('content-type', 'text/html; charset=utf-8')
-      .header('content-security-policy', docsContentSecurityPolicy)
-      .send(html);
-
-  let documentation: string | undefined;
-  get('/docs', 'docs', async (_request, reply) => {
-    documentation ??= docsPage(parts.contract, { baseUrl: parts.publicUrl(), version });
-    return sendPage(reply, documentation);
-  });
-  get('/docs/errors', 'docs', async (_request, reply) => sendPage(reply, errorIndexPage()));
-  get('/docs/errors/:code', 'docs', async (request, reply) => {
-    const code = errorCodeFromPath((request.params as { code: string }).code);
-    if (code === undefined)
-      return sendProblem(reply, problem('NOT_FOUND', 'There is no error of this name.'));
-    return sendPage(reply, errorPage(code));
-  });
-  get('/', 'root', async (_request, reply) => reply.redirect('/docs', 302));
 }
 
 async function withLimit<T>(work: Promise<T>, milliseconds: number): Promise<T> {

@@ -78,11 +78,11 @@ function fieldErrors(part: Part, schema: TSchema, validator: Validator, value: u
     const at = error.instancePath;
     if (error.keyword === 'required') {
       for (const name of error.params.requiredProperties) {
-        add({ pointer: pointer(part, schema, `${at}/${escape(name)}`), message: 'is required' });
+        add({ pointer: pointer(part, schema, `${at}/${escapePointer(name)}`), message: 'is required' });
       }
     } else if (error.keyword === 'additionalProperties') {
       for (const name of error.params.additionalProperties) {
-        const place = part === 'body' ? `${at}/${escape(name)}` : `/${escape(name)}`;
+        const place = part === 'body' ? `${at}/${escapePointer(name)}` : `/${escapePointer(name)}`;
         add({ pointer: pointer(part, schema, place), message: 'is not a known field' });
       }
     } else if (error.keyword !== 'boolean') {
@@ -112,14 +112,14 @@ function pointer(part: Part, schema: TSchema, place: string): string {
 }
 
 function unknownField(part: Part, name: string): FieldError {
-  return { pointer: `${prefixes[part]}/${escape(name)}`, message: 'is not a known parameter' };
+  return { pointer: `${prefixes[part]}/${escapePointer(name)}`, message: 'is not a known parameter' };
 }
 
 function typeOf(schema: TSchema): unknown {
   return 'type' in schema ? schema.type : undefined;
 }
 
-function escape(name: string): string {
+function escapePointer(name: string): string {
   return name.replaceAll('~', '~0').replaceAll('/', '~1');
 }
 

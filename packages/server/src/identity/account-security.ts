@@ -123,7 +123,9 @@ export async function confirmTotp(
     });
     return true;
   });
-  return enabled ? { recoveryCodes } : problem('TOTP_ALREADY_ENABLED');
+  if (!enabled) return problem('TOTP_ALREADY_ENABLED');
+  await parts.profiles.changed(accountId);
+  return { recoveryCodes };
 }
 
 export async function removeTotp(
@@ -145,6 +147,7 @@ export async function removeTotp(
   }
   await parts.attempts.refund(guess);
   await parts.database.transaction((transaction) => disableTotp(transaction, accountId));
+  await parts.profiles.changed(accountId);
   return undefined;
 }
 

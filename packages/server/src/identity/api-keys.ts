@@ -94,9 +94,9 @@ export class ApiKeys {
     for (const secretHash of secretHashes) await this.#database.announce(channel, secretHash);
   }
 
-  /** The key with this secret if it is good and at hand, without waiting. */
-  peek(secret: string): ApiKeyRecord | undefined {
-    return this.#use(this.#bySecret.peek(digest(secret)));
+  /** The key whose secret has this digest if it is good and at hand, without waiting. */
+  peek(secretHash: string): ApiKeyRecord | undefined {
+    return this.#use(this.#bySecret.peek(secretHash));
   }
 
   /** The key with this secret, or undefined when there is none, or none any more. */

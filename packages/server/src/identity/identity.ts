@@ -6,6 +6,7 @@ import type { Attempts } from './attempts.ts';
 import type { Challenges } from './challenges.ts';
 import type { MailedCodes } from './mailed-codes.ts';
 import type { Passwords } from './passwords.ts';
+import type { Profiles } from './profiles.ts';
 import type { Sessions } from './sessions.ts';
 import type { TotpCodes } from './totp.ts';
 
@@ -20,6 +21,7 @@ export interface IdentityParts {
   readonly challenges: Challenges;
   readonly totp: TotpCodes;
   readonly sessions: Sessions;
+  readonly profiles: Profiles;
   readonly attempts: Attempts;
   readonly signUp: 'open' | 'invite';
 }

@@ -1,13 +1,11 @@
 import { decodeProtectedHeader, jwtVerify, SignJWT } from 'jose';
 import type { Clock } from '../platform/clock.ts';
-import { digest } from '../platform/digest.ts';
 import { type Random, randomId } from '../platform/random.ts';
 import { type SigningKeys, signingAlgorithm } from './signing-keys.ts';
 
 const accessType = 'at+jwt';
 const accessAudience = 'millrace';
 const identityAudience = 'millrace-clients';
-const rememberedTokens = 50_000;
 
 export interface AccessClaims {
   readonly accountId: string;
@@ -30,12 +28,6 @@ export class Tokens {
   readonly #random: Random;
   readonly #issuer: string;
   readonly #lifetimeSeconds: number;
-  /**
-   * Tokens whose signature was found right, by digest. A signature costs many times the rest of a request,
-   * and that it was right never changes; whether the session lives is asked each time.
-   */
-  readonly #verified = new Map<string, AccessClaims>();
-
   constructor(options: {
     keys: SigningKeys;
     clock: Clock;
@@ -70,20 +62,11 @@ export class Tokens {
     return { accessToken, idToken };
   }
 
-  /** The claims of a token that was verified before, without waiting. */
-  remembered(token: string): AccessClaims | undefined {
-    const claims = this.#verified.get(digest(token));
-    return claims !== undefined && this.#clock.now() < claims.expiresAt ? claims : undefined;
-  }
-
   /** The claims of an access token, or undefined for anything that is not a good one. */
   async verify(token: string): Promise<AccessClaims | undefined> {
-    const known = this.remembered(token);
-    if (known !== undefined) return known;
     const keyId = keyIdOf(token);
     const key = keyId === undefined ? undefined : await this.#keys.find(keyId);
     if (key === undefined) return undefined;
-    let claims: AccessClaims | undefined;
     try {
       const { payload } = await jwtVerify(token, key.publicKey, {
         algorithms: [signingAlgorithm],
@@ -96,21 +79,11 @@ export class Tokens {
       if (payload.sub === undefined || payload.exp === undefined || typeof payload.sid !== 'string') {
         return undefined;
       }
-      claims = { accountId: payload.sub, sessionId: payload.sid, expiresAt: payload.exp * 1000 };
+      return { accountId: payload.sub, sessionId: payload.sid, expiresAt: payload.exp * 1000 };
     } catch {
       // Why a token is refused is of no use to its holder and of some use to a forger.
       return undefined;
     }
-    this.#remember(token, claims);
-    return claims;
-  }
-
-  #remember(token: string, claims: AccessClaims): void {
-    if (this.#verified.size >= rememberedTokens) {
-      const oldest = this.#verified.keys().next();
-      if (!oldest.done) this.#verified.delete(oldest.value);
-    }
-    this.#verified.set(digest(token), claims);
   }
 }
 

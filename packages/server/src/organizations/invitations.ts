@@ -11,6 +11,7 @@ import { comparable } from '../platform/names.ts';
 import { type Problem, problem } from '../platform/problem.ts';
 import { randomBase62, randomId } from '../platform/random.ts';
 import { insertMember, type Organization } from './organization-store.ts';
+import type { Organizations } from './organizations.ts';
 
 const temporaryPasswordMilliseconds = 7 * 86_400_000;
 
@@ -20,6 +21,7 @@ const temporaryPasswordMilliseconds = 7 * 86_400_000;
  */
 export async function invite(
   parts: IdentityParts,
+  organizations: Organizations,
   organization: Organization,
   invitation: { readonly email: string; readonly username?: string | undefined },
 ): Promise<Problem | undefined> {
@@ -32,7 +34,7 @@ export async function invite(
         'This email belongs to an account with another username. Invite it without one.',
       );
     }
-    await addExisting(parts, organization, present);
+    await addExisting(parts, organizations, organization, present);
     return undefined;
   }
   if (username === undefined) {
@@ -41,11 +43,12 @@ export async function invite(
       'No account has this email. Give a username as well, and one is made.',
     );
   }
-  return addNew(parts, organization, email, username);
+  return addNew(parts, organizations, organization, email, username);
 }
 
 async function addExisting(
   parts: IdentityParts,
+  organizations: Organizations,
   organization: Organization,
   account: Account,
 ): Promise<void> {
@@ -55,11 +58,14 @@ async function addExisting(
     role: 'MEMBER',
     now: parts.clock.now(),
   });
-  if (added) await parts.mailer.send(addedLetter(account.email, account.username, organization.name));
+  if (!added) return;
+  await organizations.announceMember(organization.id, account.id);
+  await parts.mailer.send(addedLetter(account.email, account.username, organization.name));
 }
 
 async function addNew(
   parts: IdentityParts,
+  organizations: Organizations,
   organization: Organization,
   email: string,
   username: string,
@@ -95,6 +101,7 @@ async function addNew(
     if (isUniqueViolation(error)) return taken;
     throw error;
   }
+  await organizations.announceMember(organization.id, id);
   await parts.mailer.send(invitationLetter(email, username, organization.name, temporaryPassword));
   return undefined;
 }

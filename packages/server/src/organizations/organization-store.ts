@@ -19,6 +19,12 @@ export interface Member {
   readonly joinedAt: number;
 }
 
+export interface Membership {
+  readonly organizationId: string;
+  readonly organizationName: string;
+  readonly role: Role;
+}
+
 export async function insertOrganization(
   queries: Queries,
   organization: { id: string; name: string; createdBy: string; now: number },
@@ -28,7 +34,7 @@ export async function insertOrganization(
     .values({
       id: organization.id,
       name: organization.name,
-      name_lower: comparable(organization.name),
+      name_lower: organization.name.toLowerCase(),
       rate_limit_level: 'DEFAULT',
       created_at: organization.now,
       created_by: organization.createdBy,
@@ -40,7 +46,7 @@ export async function findOrganization(queries: Queries, name: string): Promise<
   const row = await queries
     .selectFrom('organizations')
     .select(['id', 'name', 'rate_limit_level'])
-    .where('name_lower', '=', comparable(name))
+    .where('name_lower', '=', name.toLowerCase())
     .executeTakeFirst();
   return row && { id: row.id, name: row.name, rateLimitLevel: levelOf(row.rate_limit_level) };
 }
@@ -138,10 +144,7 @@ export async function deleteMember(
 }
 
 /** The organizations of an account with its role in each, by name. */
-export async function listMemberships(
-  queries: Queries,
-  accountId: string,
-): Promise<{ organizationId: string; organizationName: string; role: Role }[]> {
+export async function listMemberships(queries: Queries, accountId: string): Promise<Membership[]> {
   const rows = await queries
     .selectFrom('members')
     .innerJoin('organizations', 'organizations.id', 'members.organization_id')

@@ -4,7 +4,6 @@ import { isUniqueViolation } from '../database/errors.ts';
 import type { ApiKeys } from '../identity/api-keys.ts';
 import { LoadingCache } from '../platform/cache.ts';
 import type { Clock } from '../platform/clock.ts';
-import { comparable } from '../platform/names.ts';
 import { type Problem, problem } from '../platform/problem.ts';
 import { type Random, randomId } from '../platform/random.ts';
 import {
@@ -18,6 +17,7 @@ import {
   listMembers,
   listMemberships,
   type Member,
+  type Membership,
   type Organization,
   setRateLimitLevel,
   setRole,
@@ -34,6 +34,7 @@ export class Organizations {
   readonly #keys: ApiKeys;
   readonly #byName: LoadingCache<Organization>;
   readonly #roles: LoadingCache<Role>;
+  readonly #memberships: LoadingCache<readonly Membership[]>;
 
   constructor(parts: { database: Database; clock: Clock; random: Random; keys: ApiKeys }) {
     const { database, clock } = parts;
@@ -50,6 +51,7 @@ export class Organizations {
       },
       ...trust,
     });
+    this.#memberships = new LoadingCache({ load: (id) => listMemberships(database.query, id), ...trust });
     database.listen(
       organizationChannel,
       (name) => this.#byName.invalidate(name),
@@ -57,8 +59,14 @@ export class Organizations {
     );
     database.listen(
       memberChannel,
-      (membership) => this.#roles.invalidate(membership),
-      () => this.#roles.clear(),
+      (membership) => {
+        this.#roles.invalidate(membership);
+        this.#memberships.invalidate(membership.split('/')[1] ?? '');
+      },
+      () => {
+        this.#roles.clear();
+        this.#memberships.clear();
+      },
     );
   }
 
@@ -76,16 +84,17 @@ export class Organizations {
       }
       throw error;
     }
+    await this.announceMember(id, accountId);
     return undefined;
   }
 
   /** The organization if it is at hand, without waiting. */
   peek(name: string): Organization | undefined {
-    return this.#byName.peek(comparable(name));
+    return this.#byName.peek(name.toLowerCase());
   }
 
   find(name: string): Promise<Organization | undefined> {
-    return this.#byName.get(comparable(name));
+    return this.#byName.get(name.toLowerCase());
   }
 
   peekRole(organizationId: string, accountId: string): Role | undefined {
@@ -100,13 +109,14 @@ export class Organizations {
     return listMembers(this.#database.query, organizationId);
   }
 
-  memberships(accountId: string): ReturnType<typeof listMemberships> {
-    return listMemberships(this.#database.query, accountId);
+  /** The organizations of an account with its role in each. */
+  async memberships(accountId: string): Promise<readonly Membership[]> {
+    return (await this.#memberships.get(accountId)) ?? [];
   }
 
   async adjustRateLimit(organization: Organization, level: RateLimitLevelName): Promise<void> {
     await setRateLimitLevel(this.#database.query, organization.id, level);
-    await this.#database.announce(organizationChannel, comparable(organization.name));
+    await this.#database.announce(organizationChannel, organization.name.toLowerCase());
   }
 
   async setMemberRole(organizationId: string, username: string, role: Role): Promise<Problem | undefined> {
@@ -119,7 +129,7 @@ export class Organizations {
       return member;
     });
     if (!('accountId' in changed)) return changed;
-    await this.#announceMember(organizationId, changed.accountId);
+    await this.announceMember(organizationId, changed.accountId);
     return undefined;
   }
 
@@ -136,12 +146,13 @@ export class Organizations {
       return { accountId: member.accountId, revoked };
     });
     if (!('accountId' in removed)) return removed;
-    await this.#announceMember(organizationId, removed.accountId);
+    await this.announceMember(organizationId, removed.accountId);
     await this.#keys.revoked(removed.revoked);
     return undefined;
   }
 
-  async #announceMember(organizationId: string, accountId: string): Promise<void> {
+  /** Tells every node that somebody joined, left or has another role. */
+  async announceMember(organizationId: string, accountId: string): Promise<void> {
     await this.#database.announce(memberChannel, `${organizationId}/${accountId}`);
   }
 }

@@ -6,7 +6,6 @@ import {
   removeTotp,
   resetPassword,
 } from '../../identity/account-security.ts';
-import { findAccount } from '../../identity/account-store.ts';
 import type { IdentityParts } from '../../identity/identity.ts';
 import { answerPasswordChallenge, answerTotpChallenge, signIn } from '../../identity/sign-in.ts';
 import { confirmSignUp, signUp } from '../../identity/sign-up.ts';
@@ -63,16 +62,16 @@ export function authenticationHandlers(
       (await removeTotp(identity, caller.accountId, body, visitor)) ?? done,
     whoAmI: async ({ caller }) => {
       const accountId = caller.kind === 'key' ? caller.key.ownerAccountId : caller.accountId;
-      const account = accountId && (await findAccount(identity.database.query, accountId));
-      if (!account) return problem('CREDENTIAL_INVALID');
-      const memberships = await organizations.memberships(account.id);
+      const profile = accountId === undefined ? undefined : await identity.profiles.get(accountId);
+      if (profile === undefined) return problem('CREDENTIAL_INVALID');
+      const memberships = await organizations.memberships(profile.accountId);
       const visible = memberships.filter(
         (membership) => caller.kind === 'session' || membership.organizationId === caller.key.organizationId,
       );
       return answer({
-        username: account.username,
-        email: account.email,
-        totpEnabled: account.totp_secret !== null,
+        username: profile.username,
+        email: profile.email,
+        totpEnabled: profile.totpEnabled,
         organizations: visible.map(({ organizationName, role }) => ({ organizationName, role })),
       });
     },

@@ -20,7 +20,7 @@ export function organizationHandlers(
     createOrganization: async ({ query, caller }) =>
       (await organizations.create(query.organizationName, caller.accountId)) ?? done,
     inviteToOrganization: async ({ query, organization }) =>
-      (await invite(identity, organization, query)) ?? done,
+      (await invite(identity, organizations, organization, query)) ?? done,
     listMembers: async ({ organization }) => {
       const members = await organizations.members(organization.id);
       return answer({

@@ -1,0 +1,173 @@
+import assert from 'node:assert/strict';
+import type { Role } from '@millrace/contract';
+import { call } from './client.ts';
+import { join, newApiKey, newOrganization, newPerson, signIn } from './people.ts';
+import type { RunningService } from './service.ts';
+
+/** What a caller is to the organization in the path. */
+export type Standing =
+  | { readonly credential: 'none' | 'bad' }
+  | { readonly credential: 'session'; readonly role: Role | undefined }
+  | { readonly credential: 'key'; readonly role: Role | undefined; readonly whitelist?: readonly string[] }
+  | { readonly credential: 'task'; readonly outputs: readonly string[] };
+
+export interface Caller {
+  readonly name: string;
+  readonly service: RunningService;
+  readonly organizationName: string;
+  readonly authorization: string | undefined;
+  readonly standing: Standing;
+}
+
+/** The topic that requests are about. */
+export const topicName = 'clicks';
+
+const expiryMilliseconds = 5000;
+
+/** Every kind of caller there is, on one service and about one organization of it. */
+export async function makeCallers(service: RunningService): Promise<Caller[]> {
+  const admin = await newPerson(service);
+  const organizationName = await newOrganization(service, admin);
+  const someone = async (role: Role) => {
+    const person = await newPerson(service);
+    await join(service, admin, organizationName, person, role);
+    return person;
+  };
+  const [viewer, member, demoted, removed, departed] = await Promise.all([
+    someone('VIEWER'),
+    someone('MEMBER'),
+    someone('MEMBER'),
+    someone('MEMBER'),
+    someone('MEMBER'),
+  ]);
+  const outsider = await newPerson(service);
+  const elsewhere = await newOrganization(service, outsider);
+  const second = await newOrganization(service, admin);
+
+  const keyOf = async (token: string, more: Parameters<typeof newApiKey>[3] = {}, where = organizationName) =>
+    (await newApiKey(service, token, where, more)).secret;
+  const secrets = {
+    viewer: await keyOf(demoted.accessToken),
+    restrictedViewer: await keyOf(demoted.accessToken, { queueWhitelist: [topicName] }),
+    member: await keyOf(member.accessToken),
+    admin: await keyOf(admin.accessToken),
+    listed: await keyOf(member.accessToken, { queueWhitelist: ['orders', topicName] }),
+    unlisted: await keyOf(member.accessToken, { queueWhitelist: ['orders', topicName.toUpperCase()] }),
+    empty: await keyOf(admin.accessToken, { queueWhitelist: [] }),
+    outsider: await keyOf(outsider.accessToken, {}, elsewhere),
+    restrictedOutsider: await keyOf(outsider.accessToken, { queueWhitelist: [topicName] }, elsewhere),
+    second: await keyOf(admin.accessToken, {}, second),
+    removed: await keyOf(removed.accessToken),
+    revoked: await revokedKey(service, member.accessToken, organizationName),
+    expired: await expiredKey(service, member.accessToken, organizationName),
+  };
+  await join(service, admin, organizationName, demoted, 'VIEWER');
+  const path = { organizationName, username: removed.username };
+  assert.equal((await call(service.url, 'removeMember', { token: admin.accessToken, path })).status, 200);
+  const { refreshToken } = departed;
+  assert.equal((await call(service.url, 'signOut', { body: { refreshToken } })).status, 200);
+  const { idToken } = await signIn(service, member.username, member.password);
+
+  const here = (name: string, authorization: string | undefined, standing: Standing): Caller => ({
+    name,
+    service,
+    organizationName,
+    authorization,
+    standing,
+  });
+  const bad = (name: string, authorization: string) => here(name, authorization, { credential: 'bad' });
+  const session = (name: string, token: string, role: Role | undefined) =>
+    here(name, `Bearer ${token}`, { credential: 'session', role });
+  const key = (name: string, secret: string, role: Role | undefined, whitelist?: string[]) =>
+    here(name, `Bearer ${secret}`, { credential: 'key', role, ...(whitelist ? { whitelist } : {}) });
+  return [
+    here('nobody', undefined, { credential: 'none' }),
+    bad('a malformed credential', 'Bearer not-a-token'),
+    bad('a scheme of another kind', `Basic ${Buffer.from(`${admin.username}:x`).toString('base64')}`),
+    bad('an altered access token', `Bearer ${altered(admin.accessToken)}`),
+    bad('an unsigned access token', `Bearer ${unsigned(admin.accessToken)}`),
+    bad('an id token', `Bearer ${idToken}`),
+    bad('a refresh token', `Bearer ${admin.refreshToken}`),
+    bad('an access token under the scheme of keys', `apikey ${admin.accessToken}`),
+    bad('a signed-out session', `Bearer ${departed.accessToken}`),
+    bad('a revoked key', `Bearer ${secrets.revoked}`),
+    bad('an expired key', `Bearer ${secrets.expired}`),
+    bad('the key of a removed member', `Bearer ${secrets.removed}`),
+    session('a removed member', removed.accessToken, undefined),
+    session('a member of another organization', outsider.accessToken, undefined),
+    key('a key of another organization', secrets.outsider, undefined),
+    key('a restricted key of another organization', secrets.restrictedOutsider, undefined, [topicName]),
+    key("an admin's key of another organization", secrets.second, undefined),
+    session('a viewer', viewer.accessToken, 'VIEWER'),
+    session('a member', member.accessToken, 'MEMBER'),
+    session('an admin', admin.accessToken, 'ADMIN'),
+    key("a viewer's key", secrets.viewer, 'VIEWER'),
+    key("a member's key", secrets.member, 'MEMBER'),
+    key("an admin's key", secrets.admin, 'ADMIN'),
+    key('a restricted key for the topic', secrets.listed, 'MEMBER', ['orders', topicName]),
+    key('a restricted key for other topics', secrets.unlisted, 'MEMBER', ['orders', topicName.toUpperCase()]),
+    key("an admin's restricted key for no topic", secrets.empty, 'ADMIN', []),
+    key("a viewer's restricted key for the topic", secrets.restrictedViewer, 'VIEWER', [topicName]),
+  ];
+}
+
+/** Callers with access tokens of a service whose tokens live a second. */
+export async function makeBriefCallers(brief: RunningService, foreignToken: string): Promise<Caller[]> {
+  const person = await newPerson(brief);
+  const deadline = Date.now() + expiryMilliseconds;
+  let owned = await ownedOrganization(brief, person.username, person.password);
+  while (owned === undefined && Date.now() < deadline) {
+    owned = await ownedOrganization(brief, person.username, person.password);
+  }
+  assert.ok(owned, 'a token lived long enough to make an organization');
+  const { token, organizationName } = owned;
+  await untilRefused(() => call(brief.url, 'whoAmI', { token }));
+  const bad = (name: string, credential: string): Caller => ({
+    name,
+    service: brief,
+    organizationName,
+    authorization: `Bearer ${credential}`,
+    standing: { credential: 'bad' },
+  });
+  return [bad('an expired access token', token), bad('an access token of another server', foreignToken)];
+}
+
+/** Makes an organization with a new token; undefined when the token expired before. */
+async function ownedOrganization(brief: RunningService, username: string, password: string) {
+  const { accessToken: token } = await signIn(brief, username, password);
+  const organizationName = `brief${Date.now()}`;
+  const made = await call(brief.url, 'createOrganization', { token, query: { organizationName } });
+  return made.status === 200 ? { token, organizationName } : undefined;
+}
+
+async function revokedKey(service: RunningService, token: string, organizationName: string) {
+  const { id, secret } = await newApiKey(service, token, organizationName);
+  const path = { organizationName, apiKeyId: id };
+  assert.equal((await call(service.url, 'revokeApiKey', { token, path })).status, 200);
+  return secret;
+}
+
+async function expiredKey(service: RunningService, token: string, organizationName: string) {
+  const expiresAt = Date.now() + 500;
+  const { secret } = await newApiKey(service, token, organizationName, { expiresAt });
+  await untilRefused(() => call(service.url, 'whoAmI', { token: secret }));
+  return secret;
+}
+
+async function untilRefused(ask: () => Promise<{ status: number }>): Promise<void> {
+  const deadline = Date.now() + expiryMilliseconds;
+  let status = (await ask()).status;
+  while (status !== 401 && Date.now() < deadline) status = (await ask()).status;
+  assert.equal(status, 401, 'the credential expired in time');
+}
+
+function altered(token: string): string {
+  const [header = '', payload = '', signature = ''] = token.split('.');
+  const first = signature.startsWith('A') ? 'B' : 'A';
+  return `${header}.${payload}.${first}${signature.slice(1)}`;
+}
+
+function unsigned(token: string): string {
+  const header = Buffer.from(JSON.stringify({ alg: 'none', typ: 'at+jwt' })).toString('base64url');
+  return `${header}.${token.split('.')[1]}.`;
+}
