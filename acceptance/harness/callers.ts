@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import type { Role } from '@millrace/contract';
 import { call } from './client.ts';
-import { join, newApiKey, newOrganization, newPerson, signIn } from './people.ts';
+import { join, newApiKey, newOrganization, newPerson, type Person, signIn } from './people.ts';
 import type { RunningService } from './service.ts';
 
 /** What a caller is to the organization in the path. */
 export type Standing =
-  | { readonly credential: 'none' | 'bad' }
+  | { readonly credential: 'none' }
+  | { readonly credential: 'bad' }
   | { readonly credential: 'session'; readonly role: Role | undefined }
   | { readonly credential: 'key'; readonly role: Role | undefined; readonly whitelist?: readonly string[] }
   | { readonly credential: 'task'; readonly outputs: readonly string[] };
@@ -33,34 +34,35 @@ export async function makeCallers(service: RunningService): Promise<Caller[]> {
     await join(service, admin, organizationName, person, role);
     return person;
   };
-  const [viewer, member, demoted, removed, departed] = await Promise.all([
+  const [outsider, viewer, member, demoted, removed, departed] = await Promise.all([
+    newPerson(service),
     someone('VIEWER'),
     someone('MEMBER'),
     someone('MEMBER'),
     someone('MEMBER'),
     someone('MEMBER'),
   ]);
-  const outsider = await newPerson(service);
   const elsewhere = await newOrganization(service, outsider);
   const second = await newOrganization(service, admin);
 
   const keyOf = async (token: string, more: Parameters<typeof newApiKey>[3] = {}, where = organizationName) =>
     (await newApiKey(service, token, where, more)).secret;
   const secrets = {
-    viewer: await keyOf(demoted.accessToken),
-    restrictedViewer: await keyOf(demoted.accessToken, { queueWhitelist: [topicName] }),
-    member: await keyOf(member.accessToken),
-    admin: await keyOf(admin.accessToken),
-    listed: await keyOf(member.accessToken, { queueWhitelist: ['orders', topicName] }),
-    unlisted: await keyOf(member.accessToken, { queueWhitelist: ['orders', topicName.toUpperCase()] }),
-    empty: await keyOf(admin.accessToken, { queueWhitelist: [] }),
-    outsider: await keyOf(outsider.accessToken, {}, elsewhere),
-    restrictedOutsider: await keyOf(outsider.accessToken, { queueWhitelist: [topicName] }, elsewhere),
-    second: await keyOf(admin.accessToken, {}, second),
-    removed: await keyOf(removed.accessToken),
-    revoked: await revokedKey(service, member.accessToken, organizationName),
-    expired: await expiredKey(service, member.accessToken, organizationName),
+    viewer: keyOf(demoted.accessToken),
+    restrictedViewer: keyOf(demoted.accessToken, { queueWhitelist: [topicName] }),
+    member: keyOf(member.accessToken),
+    admin: keyOf(admin.accessToken),
+    listed: keyOf(member.accessToken, { queueWhitelist: ['orders', topicName] }),
+    unlisted: keyOf(member.accessToken, { queueWhitelist: ['orders', topicName.toUpperCase()] }),
+    empty: keyOf(admin.accessToken, { queueWhitelist: [] }),
+    outsider: keyOf(outsider.accessToken, {}, elsewhere),
+    restrictedOutsider: keyOf(outsider.accessToken, { queueWhitelist: [topicName] }, elsewhere),
+    second: keyOf(admin.accessToken, {}, second),
+    removed: keyOf(removed.accessToken),
+    revoked: revokedKey(service, member.accessToken, organizationName),
+    expired: expiredKey(service, member.accessToken, organizationName),
   };
+  await Promise.all(Object.values(secrets));
   await join(service, admin, organizationName, demoted, 'VIEWER');
   const path = { organizationName, username: removed.username };
   assert.equal((await call(service.url, 'removeMember', { token: admin.accessToken, path })).status, 200);
@@ -90,29 +92,32 @@ export async function makeCallers(service: RunningService): Promise<Caller[]> {
     bad('a refresh token', `Bearer ${admin.refreshToken}`),
     bad('an access token under the scheme of keys', `apikey ${admin.accessToken}`),
     bad('a signed-out session', `Bearer ${departed.accessToken}`),
-    bad('a revoked key', `Bearer ${secrets.revoked}`),
-    bad('an expired key', `Bearer ${secrets.expired}`),
-    bad('the key of a removed member', `Bearer ${secrets.removed}`),
+    bad('a revoked key', `Bearer ${await secrets.revoked}`),
+    bad('an expired key', `Bearer ${await secrets.expired}`),
+    bad('the key of a removed member', `Bearer ${await secrets.removed}`),
     session('a removed member', removed.accessToken, undefined),
     session('a member of another organization', outsider.accessToken, undefined),
-    key('a key of another organization', secrets.outsider, undefined),
-    key('a restricted key of another organization', secrets.restrictedOutsider, undefined, [topicName]),
-    key("an admin's key of another organization", secrets.second, undefined),
+    key('a key of another organization', await secrets.outsider, undefined),
+    key('a restricted key of another organization', await secrets.restrictedOutsider, undefined, [topicName]),
+    key("an admin's key of another organization", await secrets.second, undefined),
     session('a viewer', viewer.accessToken, 'VIEWER'),
     session('a member', member.accessToken, 'MEMBER'),
     session('an admin', admin.accessToken, 'ADMIN'),
-    key("a viewer's key", secrets.viewer, 'VIEWER'),
-    key("a member's key", secrets.member, 'MEMBER'),
-    key("an admin's key", secrets.admin, 'ADMIN'),
-    key('a restricted key for the topic', secrets.listed, 'MEMBER', ['orders', topicName]),
-    key('a restricted key for other topics', secrets.unlisted, 'MEMBER', ['orders', topicName.toUpperCase()]),
-    key("an admin's restricted key for no topic", secrets.empty, 'ADMIN', []),
-    key("a viewer's restricted key for the topic", secrets.restrictedViewer, 'VIEWER', [topicName]),
+    key("a viewer's key", await secrets.viewer, 'VIEWER'),
+    key("a member's key", await secrets.member, 'MEMBER'),
+    key("an admin's key", await secrets.admin, 'ADMIN'),
+    key('a restricted key for the topic', await secrets.listed, 'MEMBER', ['orders', topicName]),
+    key('a restricted key for other topics', await secrets.unlisted, 'MEMBER', [
+      'orders',
+      topicName.toUpperCase(),
+    ]),
+    key("an admin's restricted key for no topic", await secrets.empty, 'ADMIN', []),
+    key("a viewer's restricted key for the topic", await secrets.restrictedViewer, 'VIEWER', [topicName]),
   ];
 }
 
 /** Callers with access tokens of a service whose tokens live a second. */
-export async function makeBriefCallers(brief: RunningService, foreignToken: string): Promise<Caller[]> {
+export async function makeBriefCallers(brief: RunningService, stranger: Person): Promise<Caller[]> {
   const person = await newPerson(brief);
   const deadline = Date.now() + expiryMilliseconds;
   let owned = await ownedOrganization(brief, person.username, person.password);
@@ -129,7 +134,10 @@ export async function makeBriefCallers(brief: RunningService, foreignToken: stri
     authorization: `Bearer ${credential}`,
     standing: { credential: 'bad' },
   });
-  return [bad('an expired access token', token), bad('an access token of another server', foreignToken)];
+  return [
+    bad('an expired access token', token),
+    bad('an access token of another server', stranger.accessToken),
+  ];
 }
 
 /** Makes an organization with a new token; undefined when the token expired before. */

@@ -46,6 +46,17 @@ export async function listSigningKeys(database: Database, now: number): Promise<
   }));
 }
 
+/** The last generation that was made, also when its key has expired since; 0 when there was none. */
+export async function newestGeneration(database: Database): Promise<number> {
+  const row = await database.query
+    .selectFrom('signing_keys')
+    .select('generation')
+    .orderBy('generation', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  return row?.generation ?? 0;
+}
+
 export async function deleteExpiredSigningKeys(database: Database, now: number): Promise<void> {
   await database.query.deleteFrom('signing_keys').where('expires_at', '<=', now).execute();
 }

@@ -2,7 +2,12 @@ import { exportJWK, generateKeyPair, importJWK, type JWK } from 'jose';
 import type { Database } from '../database/database.ts';
 import type { Clock } from '../platform/clock.ts';
 import { type Random, randomId } from '../platform/random.ts';
-import { insertSigningKey, listSigningKeys, type SigningKeyRecord } from './signing-key-store.ts';
+import {
+  insertSigningKey,
+  listSigningKeys,
+  newestGeneration,
+  type SigningKeyRecord,
+} from './signing-key-store.ts';
 
 export const signingAlgorithm = 'EdDSA';
 
@@ -51,7 +56,7 @@ export class SigningKeys {
       await this.#refresh(true);
       const refreshed = this.#newest();
       if (refreshed !== undefined && this.#clock.now() < refreshed.retiresAt) return refreshed;
-      await this.#make((refreshed?.generation ?? 0) + 1);
+      await this.#make((await newestGeneration(this.#database)) + 1);
       await this.#refresh(true);
     }
     throw new Error('no signing key could be made');
