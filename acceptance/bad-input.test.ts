@@ -4,7 +4,8 @@ import { listOperations, type Operation } from '@millrace/contract';
 import { Compile } from 'typebox/compile';
 import { documentFaults, mediaTypeFaults, sizeFaults, unexpectedBodies } from './harness/body-faults.ts';
 import { type Answer, call, checkProblem, contract } from './harness/client.ts';
-import { newOrganization, newPerson, type Person } from './harness/people.ts';
+import { newApiKey, newOrganization, newPerson, type Person } from './harness/people.ts';
+import { randomRequests, seededRandom } from './harness/random-requests.ts';
 import {
   type FaultyRequest,
   fieldFaults,
@@ -13,6 +14,7 @@ import {
   queryFaults,
   type ValidRequest,
   validRequest,
+  wireOf,
 } from './harness/request-faults.ts';
 import { forEach, send } from './harness/requests.ts';
 import { type RunningService, startService } from './harness/service.ts';
@@ -22,7 +24,7 @@ const width = 16;
 
 /** What is wrong with the answer to a faulty request, or undefined. */
 function complaint(fault: FaultyRequest, answer: Answer): string | undefined {
-  const given = `${answer.status} ${answer.text.slice(0, 300)}`;
+  const given = `${answer.status} ${answer.text.slice(0, 200)}`;
   try {
     checkProblem(answer);
   } catch (error) {
@@ -36,6 +38,12 @@ function complaint(fault: FaultyRequest, answer: Answer): string | undefined {
   if (fault.pointer === undefined) return undefined;
   const pointers = errors?.map(({ pointer }) => pointer).join(' ');
   return pointers === fault.pointer ? undefined : `points at "${pointers}" instead of "${fault.pointer}"`;
+}
+
+/** A list that a person can still read. */
+function summary(found: readonly string[]): string[] {
+  const most = 25;
+  return found.length <= most ? [...found] : [...found.slice(0, most), `and ${found.length - most} more`];
 }
 
 describe('bad input', () => {
@@ -66,7 +74,7 @@ describe('bad input', () => {
       if (wrong !== undefined) found.push(`${operation.id}: ${fault.what} ${wrong}`);
     });
     count += faults.length;
-    return found;
+    return summary(found);
   }
 
   it('is made from requests that are valid', () => {
@@ -120,6 +128,18 @@ describe('bad input', () => {
     assert.deepEqual(await complaints(headerFaults), []);
   });
 
+  it('that is deep and allowed to be is no fault of the service', async () => {
+    const deep = `${'['.repeat(50_000)}${']'.repeat(50_000)}`;
+    const bodies = [
+      [contract.operations.invoke, `{"event":${deep}}`],
+      [contract.operations.upsertState, `{"keyParts":["a"],"attributes":{"deep":${deep}}}`],
+    ] as const;
+    for (const [operation, body] of bodies) {
+      const answer = await send(service.url, wireOf(validOf(operation), { body }));
+      assert.ok(answer.status < 500 || answer.status === 501, `${operation.id} answers ${answer.status}`);
+    }
+  });
+
   it('leaves the service as it was', async (t) => {
     const line = `bad input: ${count} faulty requests to ${operations.length} operations`;
     t.diagnostic(line);
@@ -127,4 +147,63 @@ describe('bad input', () => {
     assert.equal((await call(service.url, 'ping')).status, 200);
     assert.doesNotMatch(service.output().stderr, /"level":"error"/);
   });
+});
+
+const randomCount = 2000;
+
+describe('random requests', () => {
+  let service: RunningService;
+  let organizationName: string;
+  let authorizations: string[];
+  before(async () => {
+    service = await startService();
+    const admin = await newPerson(service);
+    organizationName = await newOrganization(service, admin);
+    const { secret } = await newApiKey(service, admin.accessToken, organizationName);
+    const session = `Bearer ${admin.accessToken}`;
+    // Mostly good ones, or nearly everything would end at the door.
+    const good = [...Array<string>(12).fill(session), `apikey ${secret}`, `Bearer ${secret}`];
+    authorizations = [...good, 'Bearer x', 'Basic eDp5', '', 'Bearer'];
+  });
+  after(() => service.remove());
+
+  it('are answered, never with a fault, and what is refused is a problem', async (t) => {
+    const seed = Number(process.env.FUZZ_SEED ?? Date.now() % 2 ** 31);
+    const line = `random requests: ${randomCount} with FUZZ_SEED=${seed}`;
+    t.diagnostic(line);
+    console.log(line);
+    const organizationNames = [organizationName, organizationName, organizationName.toUpperCase(), 'nobodys'];
+    const next = randomRequests({ operations, organizationNames, authorizations }, seededRandom(seed));
+    const statuses = new Map<number, number>();
+    const found: string[] = [];
+    await forEach(Array.from({ length: randomCount }, next), width, async (wire) => {
+      const answer = await send(service.url, wire).catch((error: Error) => error);
+      const wrong =
+        answer instanceof Error ? `gets no answer: ${answer.message}` : fault(wire.method, answer);
+      if (wrong !== undefined) found.push(`${wire.method} ${wire.target.slice(0, 300)} ${wrong}`);
+      if (!(answer instanceof Error)) statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1);
+    });
+    const counted = [...statuses]
+      .sort(([one], [other]) => one - other)
+      .map(([status, n]) => `${status}: ${n}`);
+    t.diagnostic(`statuses: ${counted.join(', ')}`);
+    assert.deepEqual(summary(found), []);
+    assert.ok(statuses.has(200) && statuses.has(400) && statuses.has(401) && statuses.has(404));
+    assert.equal((await call(service.url, 'ping')).status, 200);
+    assert.doesNotMatch(service.output().stderr, /"level":"error"/);
+  });
+
+  function fault(method: string, answer: Answer): string | undefined {
+    const given = `${answer.status} ${answer.text.slice(0, 200)}`;
+    if (answer.status >= 500 && answer.status !== 501) return `answers ${given}`;
+    if (answer.status < 400) return undefined;
+    try {
+      if (method === 'HEAD')
+        assert.match(answer.headers.get('content-type') ?? '', /^application\/problem\+json/);
+      else checkProblem(answer);
+      return undefined;
+    } catch (error) {
+      return `answers no good problem (${error instanceof Error ? error.message : error}): ${given}`;
+    }
+  }
 });

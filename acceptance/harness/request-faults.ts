@@ -94,7 +94,11 @@ export function queryFaults(valid: ValidRequest): FaultyRequest[] {
   if (valid.operation.access.kind === 'deployment') return [];
   const schema = schemasOf(valid.operation).query;
   const properties = Object.entries(schema.properties ?? {});
-  const fault = (name: string, what: string, query: readonly (readonly [string, string])[]) => {
+  const fault = (
+    name: string,
+    what: string,
+    query: readonly (readonly [string, string])[],
+  ): FaultyRequest => {
     const parameters = query.map((pair) => pair.map(encodeURIComponent).join('=')).join('&');
     const target = `${address(valid.operation, valid.path)}?${parameters}`;
     const pointer = `/query/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
@@ -114,7 +118,13 @@ export function queryFaults(valid: ValidRequest): FaultyRequest[] {
           [name, text],
         ]),
       );
-      return [twice, ...wrong];
+      const badlyEncoded = ['%ff', '%', '%zz', '%c0%ae'].map((text): FaultyRequest => {
+        const { wire } = fault(name, '', [...others(name), [name, 'MARKER']]);
+        const target = wire.target.replace('MARKER', text);
+        const codes = ['MALFORMED_REQUEST', 'VALIDATION_FAILED'] as const;
+        return { what: `query ${name} is encoded as ${text}`, wire: { ...wire, target }, codes };
+      });
+      return [twice, ...wrong, ...badlyEncoded];
     }),
   ];
 }
@@ -155,13 +165,16 @@ export function pathFaults(valid: ValidRequest): FaultyRequest[] {
       const what = `path ${name} is ${segment.slice(0, 40)} of ${segment.length}`;
       const decoded = decode(segment);
       if (decoded === undefined) return [{ what, wire, codes: ['MALFORMED_REQUEST'] }];
-      if (segment === '') return [{ what, wire, codes: ['NOT_FOUND', 'VALIDATION_FAILED'] }];
+      if (segment === '') return [{ what, wire, codes: emptySegment }];
       if (segment.length > 4096) return [{ what, wire, codes: ['URI_TOO_LONG'] }];
       if (fitsText(property, decoded)) return [];
       return [{ what, wire, codes: invalid, pointer: `/path/${name}` }];
     }),
   );
 }
+
+/** Without a name the path is another one: of nothing, or of something with other methods. */
+const emptySegment = ['NOT_FOUND', 'METHOD_NOT_ALLOWED', 'VALIDATION_FAILED'] as const;
 
 /** As they are written in a path. */
 const segments = [

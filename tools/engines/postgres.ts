@@ -1,9 +1,10 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { access, chown, glob, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { access, chown, glob, mkdtemp, open, readFile, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 
 const run = promisify(execFile);
@@ -67,13 +68,17 @@ export async function startPostgres(): Promise<RunningPostgres> {
       max_connections: 200,
     };
     const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+    // Into a file and not a pipe, on which the server would wait for a caller that does not read it.
+    const logFile = join(directory, 'log');
+    const log = await open(logFile, 'a');
     server = spawn(join(binaries, 'postgres'), ['-D', cluster, ...flags], {
       ...owner,
       cwd: directory,
       env: options.env,
-      stdio: ['ignore', 'ignore', 'pipe'],
+      stdio: ['ignore', log.fd, log.fd],
     });
-    await ready(server);
+    await log.close();
+    await ready(server, logFile);
     return { url: `postgres://postgres@127.0.0.1:${port}/postgres`, stop };
   } catch (error) {
     await stop();
@@ -142,25 +147,25 @@ async function freePort(): Promise<number> {
   return address.port;
 }
 
-async function ready(server: ChildProcess): Promise<void> {
-  let said = '';
-  await new Promise<void>((resolve, reject) => {
-    const refuse = (why: string) => reject(new Error(`PostgreSQL ${why}: ${said.slice(-1_000)}`));
-    const limit = setTimeout(() => refuse('did not start in time'), startMilliseconds);
-    server.stderr?.setEncoding('utf8').on('data', (text: string) => {
-      said = (said + text).slice(-10_000);
-      if (!said.includes('ready to accept connections')) return;
-      clearTimeout(limit);
-      resolve();
-    });
-    server.once('error', reject);
-    server.once('exit', () => refuse('ended while starting'));
+async function ready(server: ChildProcess, logFile: string): Promise<void> {
+  const limit = AbortSignal.timeout(startMilliseconds);
+  let fault: Error | undefined;
+  server.once('error', (error) => {
+    fault = error;
   });
+  while (true) {
+    const said = await readFile(logFile, 'utf8');
+    if (said.includes('ready to accept connections')) return;
+    if (fault) throw fault;
+    if (server.exitCode !== null) throw new Error(`PostgreSQL ended while starting: ${said.slice(-1_000)}`);
+    if (limit.aborted) throw new Error(`PostgreSQL did not start in time: ${said.slice(-1_000)}`);
+    await delay(20);
+  }
 }
 
 /** Fast shutdown first, which drops connections and finishes; then without mercy. */
 async function end(server: ChildProcess): Promise<void> {
-  if (server.exitCode !== null || server.signalCode !== null) return;
+  if (server.pid === undefined || server.exitCode !== null || server.signalCode !== null) return;
   const exited = once(server, 'exit');
   server.kill('SIGINT');
   const limit = setTimeout(() => server.kill('SIGKILL'), stopMilliseconds);

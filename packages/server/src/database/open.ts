@@ -1,7 +1,6 @@
 import { resolve } from 'node:path';
 import type { Clock } from '../platform/clock.ts';
 import type { Database } from './database.ts';
-import { openPostgresDatabase } from './postgres/postgres-database.ts';
 import { openSqliteDatabase } from './sqlite/sqlite-database.ts';
 
 export interface OpenDatabaseOptions {
@@ -35,6 +34,8 @@ export async function openDatabase(options: OpenDatabaseOptions): Promise<Databa
   if (!URL.canParse(url)) {
     throw new Error('The database URL is not a valid URL; are special characters of its password encoded?');
   }
+  // Read only where it is used, like every engine that a laptop does without.
+  const { openPostgresDatabase } = await import('./postgres/postgres-database.ts');
   try {
     return await openPostgresDatabase({ url, clock });
   } catch (error) {

@@ -1,5 +1,6 @@
 import { hash, verify } from '@node-rs/argon2';
 import { Gate } from '../platform/gate.ts';
+import { isCommonPassword } from './common-passwords.ts';
 
 /**
  * argon2id with 19 MiB, two passes and one lane. The package's enum of algorithms exists only in its types,
@@ -33,16 +34,6 @@ export class Passwords {
   }
 }
 
-let commonPasswords: Promise<ReadonlySet<string>> | undefined;
-
-/** The list is large and needed only when somebody chooses a password, so it is read then. */
-function loadCommonPasswords(): Promise<ReadonlySet<string>> {
-  commonPasswords ??= import('@zxcvbn-ts/language-common').then(
-    ({ dictionary }) => new Set(dictionary['passwords-common'].filter((word) => word.length >= shortest - 2)),
-  );
-  return commonPasswords;
-}
-
 /** Why a password is too weak, as a sentence for the person choosing it; undefined when it will do. */
 export async function passwordWeakness(
   password: string,
@@ -50,8 +41,7 @@ export async function passwordWeakness(
 ): Promise<string | undefined> {
   if ([...password].length < shortest) return `The password needs at least ${shortest} characters.`;
   const plain = password.toLowerCase();
-  const common = await loadCommonPasswords();
-  if (common.has(plain) || common.has(plain.replace(/[^a-z0-9]+$/, ''))) {
+  if ((await isCommonPassword(plain)) || (await isCommonPassword(plain.replace(/[^a-z0-9]+$/, '')))) {
     return 'This password is among the most commonly used. Choose another, such as a few unrelated words.';
   }
   if (new Set(plain).size < 3) return 'The password repeats too few characters. Choose another.';

@@ -53,6 +53,12 @@ export class GuardedPostgresDriver implements Driver {
       return new GuardedConnection(await this.#driver.acquireConnection());
     } catch (error) {
       this.#leave();
+      // What the pool says when every connection stayed in use, as against the server not answering.
+      if (error instanceof Error && error.message === 'timeout exceeded when trying to connect') {
+        throw new DatabaseBusyError('The database was busy with other queries for too long', {
+          cause: error,
+        });
+      }
       throw errorOf(error);
     }
   }

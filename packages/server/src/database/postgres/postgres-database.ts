@@ -34,7 +34,8 @@ export interface PostgresDatabaseOptions {
 
 const attempts = 15;
 const longestPauseMilliseconds = 200;
-const connectMilliseconds = 5_000;
+/** For making a connection, and for waiting until one of the pool is free. */
+const connectMilliseconds = 10_000;
 /** Any number that no other program on the same database is likely to lock. */
 const migrationLock = 7_461_220_118;
 const migrationLockMilliseconds = 120_000;

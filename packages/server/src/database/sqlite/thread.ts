@@ -52,7 +52,10 @@ export class SqliteThread {
   /** Starts the thread and opens the file; rejects when it cannot be opened. */
   static async open(options: SqliteThreadOptions, entry = workerEntry): Promise<SqliteThread> {
     const { path, mode } = options;
-    const worker = new Worker(entry, { name: `sqlite-${mode}` });
+    const worker = new Worker(entry, {
+      name: `sqlite-${mode}`,
+      resourceLimits: { maxYoungGenerationSizeMb: 8 },
+    });
     const opened = new Promise<void>((resolve, reject) => {
       worker.once('error', reject);
       worker.once('exit', () => reject(new Error('The database thread ended')));
