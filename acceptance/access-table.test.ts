@@ -121,12 +121,13 @@ describe('who may call what', () => {
   }
 
   it('is as the contract says for every operation and every kind of caller', async (t) => {
-    assert.deepEqual(await complaints(operations, callers), []);
+    const wrong = await complaints(operations, callers);
     assert.equal(cells, operations.length * callers.length);
     const line = `access table: ${operations.length} operations x ${callers.length} callers = ${cells} cells`;
     t.diagnostic(line);
     t.diagnostic("not covered yet: a task's own key, and who may call a task endpoint");
     console.log(line);
+    assert.deepEqual(wrong, []);
   });
 
   it('is decided before anything else in the request is looked at', async () => {

@@ -102,15 +102,18 @@ export function mediaTypeFaults(valid: ValidRequest): FaultyRequest[] {
   ];
 }
 
-/** Bodies that are one byte too long, both when they say so and when they do not. */
+/**
+ * Bodies that are one byte too long, both when they say so and when they do not. One that says so is
+ * refused before it is sent: a client that sends all the same may find the connection closed first.
+ */
 export function sizeFaults(valid: ValidRequest): FaultyRequest[] {
   // A body of a GET has no meaning and is not read.
   if (valid.operation.method === 'GET') return [];
   const limit = valid.operation.limits?.bodyBytes ?? contract.limits.requestBytes;
   const body = Buffer.alloc(limit + 1, 0x20);
-  return [true, false].map((chunked) => ({
-    what: `body of ${limit + 1} bytes${chunked ? ' in chunks' : ''}`,
-    wire: { ...wireOf(valid, { body }), chunked },
+  return [{ chunked: true }, { withheld: true }].map((way) => ({
+    what: `body of ${limit + 1} bytes, ${Object.keys(way)}`,
+    wire: { ...wireOf(valid, { body }), ...way },
     codes: ['BODY_TOO_LARGE'],
     detail: String(limit),
   }));

@@ -15,6 +15,8 @@ export interface WireRequest {
   readonly body?: Uint8Array | string | undefined;
   /** Sends the body in chunks, without saying how long it is. */
   readonly chunked?: boolean;
+  /** Says how long the body is and waits for the answer without sending it. */
+  readonly withheld?: boolean;
 }
 
 /** Sends a request and reads the answer. An endless answer is let go once its headers are here. */
@@ -51,10 +53,14 @@ export function send(url: string, wire: WireRequest): Promise<Answer> {
       }
       const pieces: Buffer[] = [];
       incoming.on('data', (piece: Buffer) => pieces.push(piece));
-      incoming.on('end', () => finish(Buffer.concat(pieces).toString('utf8')));
+      incoming.on('end', () => {
+        finish(Buffer.concat(pieces).toString('utf8'));
+        if (wire.withheld) outgoing.destroy();
+      });
       incoming.on('error', reject);
     });
-    outgoing.end(wire.body);
+    if (wire.withheld) outgoing.flushHeaders();
+    else outgoing.end(wire.body);
   });
 }
 

@@ -3,6 +3,20 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { createDatabase, postgresServer, type TestDatabase } from './postgres.ts';
+
+/**
+ * Where the tests of engines run, every service gets a database of its own in PostgreSQL. It belongs to
+ * the data directory, so that a restart on the same directory finds it again.
+ */
+const databases = new Map<string, TestDatabase>();
+
+async function databaseOf(dataDirectory: string): Promise<Record<string, string>> {
+  if (postgresServer === undefined) return {};
+  const database = databases.get(dataDirectory) ?? (await createDatabase(postgresServer));
+  databases.set(dataDirectory, database);
+  return { MILLRACE_DATABASE_URL: database.url };
+}
 
 const entry = fileURLToPath(new URL('../../packages/server/src/main.ts', import.meta.url));
 const startMilliseconds = 20_000;
@@ -41,7 +55,12 @@ export interface StartOptions {
 /** Starts the service and waits until it says that it is ready. */
 export async function startService(options: StartOptions = {}): Promise<RunningService> {
   const dataDirectory = options.dataDirectory ?? (await mkdtemp(join(tmpdir(), 'millrace-acceptance-')));
-  const started = launch({ MILLRACE_DATA_DIR: dataDirectory, MILLRACE_PORT: '0', ...options.environment });
+  const started = launch({
+    MILLRACE_DATA_DIR: dataDirectory,
+    MILLRACE_PORT: '0',
+    ...(await databaseOf(dataDirectory)),
+    ...options.environment,
+  });
   const url = await ready(started);
   const stop = async () => {
     started.child.kill('SIGTERM');
@@ -61,6 +80,8 @@ export async function startService(options: StartOptions = {}): Promise<RunningS
     kill,
     remove: async () => {
       if (started.child.exitCode === null && started.child.signalCode === null) await kill();
+      await databases.get(dataDirectory)?.drop();
+      databases.delete(dataDirectory);
       await rm(dataDirectory, { recursive: true, force: true });
     },
   };

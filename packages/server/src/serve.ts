@@ -7,25 +7,33 @@ import { createLog, type Log } from './platform/log.ts';
 /** The whole of a shutdown must be over in this time, whatever hangs. */
 const lastResortMilliseconds = 9_000;
 
+/** Ends the process at once, without a word to clients: what is not acknowledged was not accepted. */
+type Die = (what: string, error: unknown) => never;
+
 /** Runs the service until it is told to stop. */
 export async function serve(): Promise<void> {
   const read = readSettings(process.env);
   if ('refusals' in read) return refuse(read.refusals);
   const { settings } = read;
-  const log = createLog(settings.logLevel);
+  const { log, flush } = createLog(settings.logLevel);
+  const die: Die = (what, error) => {
+    log.error({ event: 'service.fatal', error }, what);
+    flush();
+    process.exit(1);
+  };
 
   const directory = await openDataDirectory(settings.dataDirectory);
   if ('refusal' in directory) return refuse([directory.refusal]);
 
-  process.on('unhandledRejection', (error) => die(log, 'unhandled rejection', error));
-  process.on('uncaughtException', (error) => die(log, 'uncaught exception', error));
+  process.on('unhandledRejection', (error) => die('unhandled rejection', error));
+  process.on('uncaughtException', (error) => die('uncaught exception', error));
 
   let service: Service;
   try {
     service = await compose({
       settings: { ...settings, dataDirectory: directory.path },
       log,
-      onFatal: (error) => die(log, 'the disk failed; nothing more is acknowledged', error),
+      onFatal: (error) => die('the disk failed; nothing more is acknowledged', error),
       showMail: process.stdout.isTTY ? (text) => process.stdout.write(text) : undefined,
     });
   } catch (error) {
@@ -44,6 +52,7 @@ export async function serve(): Promise<void> {
     stopping = true;
     void shutDown(service, settings, log, signal).then(async () => {
       await directory.release();
+      flush();
       process.exit(0);
     });
   };
@@ -96,13 +105,6 @@ async function shutDown(service: Service, settings: Settings, log: Log, signal: 
   await service.close();
   clearTimeout(lastResort);
   log.info({ event: 'service.stopped' }, 'stopped');
-}
-
-/** Ends at once, without a word to clients: what is not acknowledged was not accepted. */
-function die(log: Log, what: string, error: unknown): void {
-  log.error({ event: 'service.fatal', error }, what);
-  // The log is written in the background; a fatal error must be seen, so it gets a moment.
-  setTimeout(() => process.exit(1), 50);
 }
 
 /** A start that cannot be: every reason on a line of its own, and exit code 78, «configuration error». */

@@ -24,15 +24,21 @@ export async function takeTokens(
   now: Microseconds,
   tokens: number,
 ): Promise<BucketState | undefined> {
-  const cost = bucket.interval * tokens;
-  const fullAt = sql`(case when token_buckets.full_at > ${now} then token_buckets.full_at else ${now} end)`;
+  const cost = microseconds(bucket.interval * tokens);
+  const present = microseconds(now);
+  const fullAt = sql`(case when token_buckets.full_at > ${present} then token_buckets.full_at else ${present} end)`;
   const result = await sql<{ full_at: number; now_at: number }>`
-    insert into token_buckets (key, full_at) values (${key}, ${now} + ${cost})
+    insert into token_buckets (key, full_at) values (${key}, ${present} + ${cost})
     on conflict (key) do update set full_at = ${fullAt} + ${cost}
-    where ${fullAt} + ${cost} - ${bucket.tolerance} <= ${now}
-    returning full_at, ${now} as now_at`.execute(database);
+    where ${fullAt} + ${cost} - ${microseconds(bucket.tolerance)} <= ${present}
+    returning full_at, ${present} as now_at`.execute(database);
   const row = result.rows[0];
   return row === undefined ? undefined : { fullAt: Number(row.full_at), now: Number(row.now_at) };
+}
+
+/** PostgreSQL does not guess the type of a parameter in arithmetic. */
+function microseconds(value: Microseconds): RawBuilder<number> {
+  return typeof value === 'number' ? sql<number>`cast(${value} as bigint)` : value;
 }
 
 /** What a stored bucket looks like without taking from it. */
@@ -42,7 +48,7 @@ export async function readBucket(
   now: Microseconds,
 ): Promise<BucketState> {
   const result = await sql<{ full_at: number; now_at: number }>`
-    select full_at, ${now} as now_at from token_buckets where key = ${key}`.execute(database);
+    select full_at, ${microseconds(now)} as now_at from token_buckets where key = ${key}`.execute(database);
   const row = result.rows[0];
   if (row !== undefined) return { fullAt: Number(row.full_at), now: Number(row.now_at) };
   return { fullAt: 0, now: typeof now === 'number' ? now : Date.now() * 1000 };

@@ -2,20 +2,24 @@ import type { Kysely } from 'kysely';
 import type { Schema } from '../database/schema.ts';
 import type { Clock } from '../platform/clock.ts';
 import { type Bucket, bucketOf, decide } from './bucket.ts';
-import { databaseMicroseconds, readBucket, takeTokens } from './bucket-store.ts';
+import { type BucketState, databaseMicroseconds, readBucket, takeTokens } from './bucket-store.ts';
 import type { LimitDecision, Limiter, LimitPolicy } from './limiter.ts';
 
 /** Tokens taken ahead must be used within this time; what is left then is forfeited, never used late. */
 const leaseMilliseconds = 1000;
 /** A node takes at most this share of a second's tokens ahead, so that one node cannot starve another. */
 const leaseShare = 1 / 20;
+const mostRounds = 16;
 
 interface Lease {
   tokens: number;
+  /** What a token cost: tokens taken under one policy are worth nothing under another. */
+  interval: number;
   usableUntil: number;
-  /** The state of the shared bucket when the lease was taken, for what callers are told. */
-  fullAt: number;
-  now: number;
+  /** The shared bucket when the lease was taken, for what callers are told. */
+  state: BucketState;
+  /** How many requests wait for tokens at this moment. */
+  waiting: number;
   refill: Promise<void> | undefined;
 }
 
@@ -30,50 +34,64 @@ export function postgresLimiter(database: Kysely<Schema>, clock: Clock): Limiter
   function leaseOf(key: string): Lease {
     let lease = leases.get(key);
     if (lease === undefined) {
-      lease = { tokens: 0, usableUntil: 0, fullAt: 0, now: 0, refill: undefined };
+      const state = { fullAt: 0, now: 0 };
+      lease = { tokens: 0, interval: 0, usableUntil: 0, state, waiting: 0, refill: undefined };
       leases.set(key, lease);
     }
     return lease;
   }
 
+  /** Takes tokens ahead: as many as are wanted, or what there is. */
   async function refill(key: string, lease: Lease, bucket: Bucket, wanted: number): Promise<void> {
-    for (const tokens of wanted > 1 ? [wanted, 1] : [1]) {
-      const state = await takeTokens(database, key, bucket, databaseMicroseconds, tokens);
-      if (state === undefined) continue;
-      lease.tokens = tokens;
-      lease.usableUntil = clock.now() + leaseMilliseconds;
-      lease.fullAt = state.fullAt;
-      lease.now = state.now;
-      return;
-    }
-    const state = await readBucket(database, key, databaseMicroseconds);
-    lease.tokens = 0;
-    lease.fullAt = state.fullAt;
-    lease.now = state.now;
+    const take = (tokens: number) => takeTokens(database, key, bucket, databaseMicroseconds, tokens);
+    const whole = await take(wanted);
+    if (whole !== undefined) return keep(lease, bucket, wanted, whole);
+    const left = await readBucket(database, key, databaseMicroseconds);
+    const { remaining } = decide(bucket, left.fullAt, left.now, false);
+    const rest = remaining > 0 ? await take(remaining) : undefined;
+    keep(lease, bucket, rest === undefined ? 0 : remaining, rest ?? left);
+  }
+
+  function keep(lease: Lease, bucket: Bucket, tokens: number, state: BucketState): void {
+    lease.tokens = tokens;
+    lease.interval = bucket.interval;
+    lease.usableUntil = clock.now() + leaseMilliseconds;
+    lease.state = state;
   }
 
   function use(lease: Lease, bucket: Bucket): LimitDecision | undefined {
-    if (lease.tokens <= 0 || clock.now() >= lease.usableUntil) return undefined;
+    if (lease.tokens <= 0 || lease.interval !== bucket.interval) return undefined;
+    if (clock.now() >= lease.usableUntil) return undefined;
     lease.tokens -= 1;
-    return decide(bucket, lease.fullAt - lease.tokens * bucket.interval, lease.now, true);
+    return decide(bucket, lease.state.fullAt - lease.tokens * bucket.interval, lease.state.now, true);
   }
 
   async function takeShared(key: string, policy: LimitPolicy): Promise<LimitDecision> {
     const bucket = bucketOf(policy);
-    const wanted = Math.max(1, Math.floor(policy.perSecond * leaseShare));
-    // Those who wait for one refill may use it up before this caller's turn; a few rounds settle it.
-    for (let round = 0; round < 64; round += 1) {
-      const lease = leaseOf(key);
-      const used = use(lease, bucket);
-      if (used !== undefined) return used;
-      lease.refill ??= refill(key, lease, bucket, wanted).finally(() => {
-        lease.refill = undefined;
-      });
-      await lease.refill;
-      if (lease.tokens === 0 && lease.fullAt + bucket.interval - lease.now > bucket.tolerance) break;
-    }
+    const share = Math.max(1, Math.floor(policy.perSecond * leaseShare));
     const lease = leaseOf(key);
-    return use(lease, bucket) ?? decide(bucket, lease.fullAt, lease.now, false);
+    lease.waiting += 1;
+    try {
+      // Those who wait for one refill may use it up before this caller's turn; a few rounds settle it.
+      for (let round = 0; round < mostRounds; round += 1) {
+        const used = use(lease, bucket);
+        if (used !== undefined) return used;
+        lease.refill ??= refill(
+          key,
+          lease,
+          bucket,
+          Math.min(Math.max(share, lease.waiting), policy.burst),
+        ).finally(() => {
+          lease.refill = undefined;
+        });
+        await lease.refill;
+        if (lease.tokens === 0 && decide(bucket, lease.state.fullAt, lease.state.now, false).remaining === 0)
+          break;
+      }
+      return use(lease, bucket) ?? decide(bucket, lease.state.fullAt, lease.state.now, false);
+    } finally {
+      lease.waiting -= 1;
+    }
   }
 
   return {

@@ -15,8 +15,10 @@ export type LogLevel = (typeof logLevels)[number];
  * Logs as JSON lines on standard error; standard output is left to what a person or a script waits for.
  * Redaction is a second line of defence: fields of these names should not be logged in the first place.
  */
-export function createLog(level: LogLevel): Log {
-  return pino(
+export function createLog(level: LogLevel): { log: Log; flush(): void } {
+  // Written in the background, so that a slow reader of the log slows nobody else.
+  const destination = pino.destination({ dest: 2, sync: false, minLength: 0 });
+  const log = pino(
     {
       level,
       base: { service: 'millrace' },
@@ -31,8 +33,9 @@ export function createLog(level: LogLevel): Log {
       },
       serializers: { error: describeError },
     },
-    pino.destination({ dest: 2, sync: false, minLength: 0 }),
+    destination,
   );
+  return { log, flush: () => destination.flushSync() };
 }
 
 /** What is logged of an error: its kind, message, code and where it happened. */

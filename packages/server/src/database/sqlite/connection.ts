@@ -10,8 +10,8 @@ export interface SqliteThreads {
   /** Sees every commit that has returned, and waits for no transaction. */
   readonly reader: SqliteThread;
   readonly writes: WriteQueue;
-  /** How long a transaction may keep all other writes waiting. */
-  readonly transactionMilliseconds: number;
+  /** How long a transaction may keep all other writes waiting; without one, for as long as it takes. */
+  readonly transactionMilliseconds?: number;
 }
 
 /**
@@ -43,10 +43,12 @@ export class SqliteConnection implements DatabaseConnection {
     this.#state = 'inside';
     this.#expired = false;
     this.#failed = false;
-    this.#timeLimit = setTimeout(() => {
-      this.#expired = true;
-      this.rollback().catch(ignore);
-    }, transactionMilliseconds);
+    if (transactionMilliseconds !== undefined) {
+      this.#timeLimit = setTimeout(() => {
+        this.#expired = true;
+        this.rollback().catch(ignore);
+      }, transactionMilliseconds);
+    }
     // Travels with the first query. If it fails, the thread answers that query with the reason.
     writer.send({ kind: 'begin' }).catch(ignore);
   }

@@ -139,7 +139,7 @@ describe('the SQLite database under pressure', { timeout: 60_000 }, () => {
   });
 
   test('a transaction that takes too long is rolled back and lets the others go on', async () => {
-    const { query } = await open({ transactionMilliseconds: 50 });
+    const { query } = await open({ transactionMilliseconds: 300 });
     const mayGoOn = Promise.withResolvers<void>();
     const work = database.transaction(async (transaction) => {
       await insert(transaction, 'stuck');

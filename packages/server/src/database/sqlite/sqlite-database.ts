@@ -61,7 +61,15 @@ export async function openSqliteDatabase(options: SqliteDatabaseOptions): Promis
   try {
     // The queue of writes lets one transaction in at a time, and the data directory one process.
     const lock = async () => {};
-    await migrate({ engine: 'sqlite', query, migrations: options.migrations ?? migrations, clock, lock });
+    // A migration of much data takes as long as it takes.
+    const unhurried = new Kysely<Schema>({ dialect: sqliteDialect({ writer, reader, writes }) });
+    await migrate({
+      engine: 'sqlite',
+      query: unhurried,
+      migrations: options.migrations ?? migrations,
+      clock,
+      lock,
+    });
   } catch (error) {
     await close();
     throw error;
