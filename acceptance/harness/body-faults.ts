@@ -49,8 +49,8 @@ export function documentFaults(valid: ValidRequest): FaultyRequest[] {
     codes: [code],
     pointer: '',
   });
-  // Where nothing is required an empty body counts as an empty object.
-  const empty = schema.required === undefined ? [] : [undefined, ''];
+  const { body } = valid.operation;
+  const empty = body !== undefined && 'schema' in body && body.optional === true ? [] : [undefined, ''];
   const garbage = Buffer.from([0x1f, 0x8b, 0x08, 0x00, 0xde, 0xad, 0xbe, 0xef]);
   const zipped: readonly (readonly [string, Uint8Array])[] = [
     ['garbage that is called gzip', garbage],

@@ -120,7 +120,7 @@ function requestBodyOf(
       schema: writer.write(body.schema),
       ...exampleOfMediaType('application/json', example.body),
     };
-    return { required: true, content: { 'application/json': content } };
+    return { required: body.optional !== true, content: { 'application/json': content } };
   }
   // A body means nothing in these two methods, and tools complain about one.
   if (operation.method === 'ANY' && (method === 'get' || method === 'delete')) return undefined;

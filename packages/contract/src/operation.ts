@@ -42,6 +42,8 @@ export interface RawBody {
 
 export interface JsonBody {
   readonly schema: TSchema;
+  /** The body may be left out, and then counts as an empty object. */
+  readonly optional?: true;
 }
 
 export interface OperationResponse {

@@ -28,7 +28,7 @@ export function stateOperations(types: Types, limits: Limits) {
       summary: 'List entries',
       access: reader,
       parameters: { path: inOrganization },
-      body: { schema: types.StateListRequest },
+      body: { schema: types.StateListRequest, optional: true },
       responses: { 200: { description: 'A page of entries by key.', schema: types.StateListResponse } },
       problems: ['TOKEN_INVALID'],
       example: {

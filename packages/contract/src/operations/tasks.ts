@@ -261,7 +261,7 @@ export function taskOperations(types: Types, limits: Limits) {
       summary: 'Give dead letters to the task again',
       access: member,
       parameters: { path: inTask },
-      body: { schema: types.RedriveRequest },
+      body: { schema: types.RedriveRequest, optional: true },
       responses: { 200: { description: 'How many.', schema: types.Redriven } },
       problems: ['TASK_NOT_FOUND'],
       example: { path: enrich, body: { ids: ['m4Kx2LmQ7vRt9WbYc8Zn3J'] }, response: { redriven: 1 } },

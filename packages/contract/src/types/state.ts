@@ -36,7 +36,11 @@ export function stateUpsertRequest(limits: Limits) {
     attributes: Type.Record(Type.String(), Type.Unknown(), { description: 'Replaces all attributes.' }),
     ttlInSec: Type.Optional(TimeToLive),
     expectedVersion: Type.Optional(
-      Type.Integer({ minimum: 0, description: 'The version the entry must have; 0 when it must not exist.' }),
+      Type.Integer({
+        minimum: 0,
+        maximum: Number.MAX_SAFE_INTEGER,
+        description: 'The version the entry must have; 0 when it must not exist.',
+      }),
     ),
   });
 }

@@ -76,8 +76,8 @@ export class Gatekeeper {
 
 function permitAccount(access: { apiKey: boolean }, caller: Caller): Permission | Problem {
   if (caller.kind === 'key') {
-    if (isRestricted(caller)) return problem('KEY_RESTRICTED');
     if (!access.apiKey) return problem('SESSION_REQUIRED');
+    if (isRestricted(caller)) return problem('KEY_RESTRICTED');
   }
   return { caller, organization: undefined, role: undefined };
 }

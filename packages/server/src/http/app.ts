@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { type ProblemCode, problems } from '@millrace/contract';
-import fastify, { type FastifyInstance } from 'fastify';
+import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
 import type { Log } from '../platform/log.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import { problem } from '../platform/problem.ts';
@@ -42,6 +42,7 @@ const clientRequestId = /^[A-Za-z0-9_.-]{1,64}$/;
 export function buildApp(parts: AppParts): FastifyInstance {
   const { log, metrics, timeouts } = parts;
   const nextRequestId = requestIds(parts.random);
+  const writeHeaders = headerWriter(parts.headers);
   const app = fastify({
     logger: false,
     trustProxy: parts.trustProxy,
@@ -65,12 +66,12 @@ export function buildApp(parts: AppParts): FastifyInstance {
       return typeof given === 'string' && clientRequestId.test(given) ? given : nextRequestId();
     },
     clientErrorHandler: answerMalformed(nextRequestId),
-    frameworkErrors: (error, _request, reply) => {
+    frameworkErrors: (error, request, reply) => {
+      writeHeaders(request, reply);
       sendProblem(reply, problemOfError(error, 0) ?? problem('MALFORMED_REQUEST'));
     },
   });
 
-  const writeHeaders = headerWriter(parts.headers);
   app.addHook('onRequest', (request, reply, next) => {
     writeHeaders(request, reply);
     // Without a body its type says nothing, and some clients send a type that is none.
@@ -98,6 +99,7 @@ export function buildApp(parts: AppParts): FastifyInstance {
 
   app.setErrorHandler((error, request, reply) => {
     const known = problemOfError(error, request.routeOptions.bodyLimit ?? 0);
+    if (known?.code === 'BODY_TOO_LARGE' && isWorthDraining(request)) reply.removeHeader('connection');
     if (known !== undefined) return sendProblem(reply, known);
     const operation = request.routeOptions.config.operation;
     log.error({ event: 'http.fault', requestId: request.id, operation, error }, 'request failed');
@@ -111,6 +113,16 @@ export function buildApp(parts: AppParts): FastifyInstance {
   parts.extend?.(app, paths);
   app.setNotFoundHandler(notFoundHandler(paths));
   return app;
+}
+
+const drainableBytes = 64 * 1024 * 1024;
+
+/**
+ * Whether to read the rest of a body that is too large. A client that is cut off while it still sends may
+ * never see why; one that announced a bearable rest is let finish, and Node throws the bytes away.
+ */
+function isWorthDraining(request: FastifyRequest): boolean {
+  return Number(request.headers['content-length']) <= drainableBytes;
 }
 
 /** Short ids that are unique over restarts and nodes: a random start and a counter. */

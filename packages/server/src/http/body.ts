@@ -22,12 +22,12 @@ function isUtf8(header: string | undefined): boolean {
   return charset === undefined || /^(utf-?8|us-ascii)$/i.test(charset);
 }
 
-/** Reads the JSON document of a body. An empty body counts as `{}` where nothing in it is required. */
+/** Reads the JSON document of a body. An empty body counts as `{}` where the contract lets it be left out. */
 export function parseJson(operation: Operation, bytes: unknown): { value: unknown } | Problem {
   if (!(bytes instanceof Uint8Array) || bytes.byteLength === 0) {
     const body = operation.body;
-    const required = body !== undefined && 'schema' in body && 'required' in body.schema;
-    return required ? problem('VALIDATION_FAILED', 'A JSON body is required.', bodyRequired) : { value: {} };
+    const optional = body !== undefined && 'schema' in body && body.optional === true;
+    return optional ? { value: {} } : problem('VALIDATION_FAILED', 'A JSON body is required.', bodyRequired);
   }
   try {
     return { value: JSON.parse(decoder.decode(bytes)) };

@@ -151,7 +151,10 @@ function parseCall(
   request: FastifyRequest,
 ): object | Problem {
   const query = { ...(request.query as Record<string, unknown>) };
-  const invalidQuery = operation.access.kind === 'deployment' ? undefined : validator.query(query);
+  const invalidQuery =
+    operation.access.kind === 'deployment'
+      ? undefined
+      : (checkQueryEncoding(request.url) ?? validator.query(query));
   if (invalidQuery !== undefined) return invalidQuery;
   const headers = validator.headers(request.headers);
   if (headers instanceof Problem) return headers;
@@ -166,6 +169,18 @@ function parseCall(
     visitor: { address: operation.access.kind === 'organization' ? '' : addressPrefix(request.ip) },
     ...request.permission,
   };
+}
+
+/** The router takes a badly encoded query as it stands, which would let a name differ from what was meant. */
+function checkQueryEncoding(url: string): Problem | undefined {
+  const start = url.indexOf('?');
+  if (start < 0 || !url.includes('%', start)) return undefined;
+  try {
+    decodeURIComponent(url.slice(start));
+    return undefined;
+  } catch {
+    return problem('MALFORMED_REQUEST', 'The query of the URL is not correctly percent-encoded.');
+  }
 }
 
 function parseBody(

@@ -13,6 +13,11 @@ import { randomBase62, randomId } from '../platform/random.ts';
 import { insertMember, type Organization } from './organization-store.ts';
 import type { Organizations } from './organizations.ts';
 
+const emailTaken = problem(
+  'NAME_TAKEN',
+  'This email belongs to an account with another username. Invite it without one.',
+);
+
 const temporaryPasswordMilliseconds = 7 * 86_400_000;
 
 /**
@@ -29,10 +34,7 @@ export async function invite(
   const present = await findByConfirmedEmail(parts.database.query, email);
   if (present !== undefined) {
     if (username !== undefined && comparable(username) !== present.username_lower) {
-      return problem(
-        'NAME_TAKEN',
-        'This email belongs to an account with another username. Invite it without one.',
-      );
+      return emailTaken;
     }
     await addExisting(parts, organizations, organization, present);
     return undefined;
@@ -98,8 +100,10 @@ async function addNew(
       });
     });
   } catch (error) {
-    if (isUniqueViolation(error)) return taken;
-    throw error;
+    if (!isUniqueViolation(error)) throw error;
+    // Somebody else was quicker with the username or with the email.
+    const owner = await findByConfirmedEmail(parts.database.query, email);
+    return owner === undefined ? taken : emailTaken;
   }
   await organizations.announceMember(organization.id, id);
   await parts.mailer.send(invitationLetter(email, username, organization.name, temporaryPassword));

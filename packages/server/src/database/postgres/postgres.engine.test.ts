@@ -1,59 +1,20 @@
 import assert from 'node:assert/strict';
-import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { sql } from 'kysely';
-import pg from 'pg';
 import { systemClock } from '../../platform/clock.ts';
-import { databaseSuite, type Site } from '../database.suite.ts';
-import type { Database } from '../database.ts';
+import { databaseSuite } from '../database.suite.ts';
 import { DatabaseBusyError, DatabaseUnavailableError } from '../errors.ts';
 import { migrations } from '../migrations/index.ts';
-import type { Migration } from '../migrations/migration.ts';
 import { openPostgresDatabase } from './postgres-database.ts';
+import { administer, createPostgresSite, type PostgresSite, serverUrl } from './testing.fixture.ts';
 
-const serverUrl = process.env.MILLRACE_TEST_POSTGRES_URL;
-
-if (serverUrl === undefined) {
+const server = serverUrl;
+if (server === undefined) {
   test('the PostgreSQL database', { skip: 'MILLRACE_TEST_POSTGRES_URL is not set' });
 } else {
-  databaseSuite('the PostgreSQL database', () => createSite(serverUrl));
-  postgresSuite(serverUrl);
-}
-
-interface PostgresSite extends Site {
-  readonly url: string;
-}
-
-/** A database of its own on the server. */
-async function createSite(server: string): Promise<PostgresSite> {
-  const name = `millrace_test_${randomUUID().replaceAll('-', '')}`;
-  const url = new URL(server);
-  url.pathname = name;
-  await administer(server, `create database ${name}`);
-  const opened: Database[] = [];
-  return {
-    url: url.href,
-    open: async (wanted: readonly Migration[] = migrations) => {
-      const database = await openPostgresDatabase({ url: url.href, clock: systemClock, migrations: wanted });
-      opened.push(database);
-      return database;
-    },
-    remove: async () => {
-      await Promise.all(opened.map((database) => database.close()));
-      await administer(server, `drop database ${name} with (force)`);
-    },
-  };
-}
-
-async function administer(url: string, sql: string): Promise<pg.QueryResult> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  try {
-    return await client.query(sql);
-  } finally {
-    await client.end();
-  }
+  databaseSuite('the PostgreSQL database', () => createPostgresSite(server));
+  postgresSuite(server);
 }
 
 async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
@@ -68,7 +29,7 @@ function postgresSuite(server: string): void {
   describe('several nodes on one PostgreSQL database', { timeout: 120_000 }, () => {
     let site: PostgresSite;
     beforeEach(async () => {
-      site = await createSite(server);
+      site = await createPostgresSite(server);
     });
     afterEach(() => site.remove());
 
