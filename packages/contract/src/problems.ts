@@ -241,6 +241,11 @@ export const problems = {
     title: 'The range is outside the object',
     explanation: 'The header `Content-Range` says how long the object is.',
   },
+  EXPECTATION_FAILED: {
+    status: 417,
+    title: 'The expectation cannot be met',
+    explanation: 'The only value of the header `Expect` that is understood is 100-continue.',
+  },
   CODE_INVALID: {
     status: 422,
     title: 'The code cannot be deployed',

@@ -82,6 +82,9 @@ export async function compose(environment: Environment): Promise<Service> {
     dataDirectory: settings.dataDirectory,
     clock,
     onFatal,
+  }).catch((error: Error) => {
+    const hint = settings.databaseUrl === undefined ? '' : ' Check MILLRACE_DATABASE_URL.';
+    throw new Error(`${error.message.replace(/\.$/, '')}.${hint}`, { cause: error });
   });
   const secrets = await loadSecrets(database, clock, random);
   let listeningUrl = `http://${settings.host}:${settings.port}`;

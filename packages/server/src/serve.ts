@@ -22,6 +22,8 @@ export async function serve(): Promise<void> {
     process.exit(1);
   };
 
+  // Everything that is written is the service's own business, in files for its owner only.
+  process.umask(0o077);
   const directory = await openDataDirectory(settings.dataDirectory);
   if ('refusal' in directory) return refuse([directory.refusal]);
 

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
 import { defaultLimits, type LimitName, type Limits, limitSetting } from '@millrace/contract';
 import { type LogLevel, logLevels } from '../platform/log.ts';
 
@@ -66,6 +67,24 @@ const origins: Parse<string[]> = (given) => {
     ? parsed
     : new Refusal('must be * or a list of origins such as https://app.example.com, separated by commas');
 };
+
+const networks: Parse<string[]> = (given) => {
+  const parsed = list(given);
+  if (parsed instanceof Refusal) return parsed;
+  return parsed.every(isNetwork)
+    ? parsed
+    : new Refusal('must be a list of addresses or networks such as 10.0.0.0/8, separated by commas');
+};
+
+function isNetwork(text: string): boolean {
+  const [address = '', prefix, ...rest] = text.split('/');
+  const bits = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1;
+  return (
+    bits > 0 &&
+    rest.length === 0 &&
+    (prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= bits))
+  );
+}
 
 const publicUrl: Parse<string | undefined> = (given) => {
   const parsed = url('http', 'https')(given);
@@ -148,7 +167,7 @@ const settings = {
     'MILLRACE_TRUST_PROXY',
     'Addresses or networks of proxies whose X-Forwarded-For is believed, separated by commas.',
     [],
-    list,
+    networks,
   ),
   headersTimeoutSeconds: setting(
     'MILLRACE_HEADERS_TIMEOUT_SECONDS',

@@ -1,6 +1,3 @@
-import { STATUS_CODES } from 'node:http';
-import type { Socket } from 'node:net';
-import { type ProblemCode, problems } from '@millrace/contract';
 import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
 import type { Log } from '../platform/log.ts';
 import type { Metrics } from '../platform/metrics.ts';
@@ -8,9 +5,10 @@ import { problem } from '../platform/problem.ts';
 import { type Random, randomBase62 } from '../platform/random.ts';
 import { type DocumentationParts, registerDocumentationRoutes } from './documentation-routes.ts';
 import { type HeaderPolicy, headerWriter } from './headers.ts';
+import { answerMalformed, refuseExpectations } from './malformed.ts';
 import { KnownPaths, notFoundHandler } from './not-found.ts';
 import { hasBody, type OperationServices, registerOperations } from './operations.ts';
-import { problemBody, problemOfError, sendProblem } from './problems.ts';
+import { problemOfError, sendProblem } from './problems.ts';
 import { registerServiceRoutes, type ServiceRouteParts } from './service-routes.ts';
 
 export interface AppParts extends OperationServices, ServiceRouteParts, DocumentationParts {
@@ -56,6 +54,8 @@ export function buildApp(parts: AppParts): FastifyInstance {
       headersTimeout: timeouts.headersMilliseconds,
       connectionsCheckingInterval: Math.min(5000, timeouts.headersMilliseconds),
       maxHeaderSize: 16 * 1024,
+      // Checked by us, so that the answer is a problem like every other.
+      requireHostHeader: false,
       keepAlive: true,
       noDelay: true,
     },
@@ -76,6 +76,10 @@ export function buildApp(parts: AppParts): FastifyInstance {
     writeHeaders(request, reply);
     // Without a body its type says nothing, and some clients send a type that is none.
     if (!hasBody(request)) delete request.raw.headers['content-type'];
+    if (request.headers.host === undefined && request.raw.httpVersion === '1.1') {
+      sendProblem(reply, problem('MALFORMED_REQUEST', 'The header Host is missing.'));
+      return;
+    }
     if (parts.isDraining()) {
       reply.header('connection', 'close');
       sendProblem(reply, problem('SHUTTING_DOWN', undefined, { retryAfterSeconds: 5 }));
@@ -91,6 +95,8 @@ export function buildApp(parts: AppParts): FastifyInstance {
       { event: 'http.request', requestId: request.id, operation, status: reply.statusCode, milliseconds },
       'request answered',
     );
+    // The connection of a request that was in hand when the shutdown began has nothing more to wait for.
+    if (parts.isDraining()) setImmediate(() => app.server.closeIdleConnections());
     next();
   });
 
@@ -106,6 +112,7 @@ export function buildApp(parts: AppParts): FastifyInstance {
     return sendProblem(reply, problem('INTERNAL'));
   });
 
+  refuseExpectations(app.server, nextRequestId);
   const paths = new KnownPaths();
   registerOperations(app, parts, paths);
   registerServiceRoutes(app, parts, paths);
@@ -132,32 +139,5 @@ function requestIds(random: Random): () => string {
   return () => {
     count += 1;
     return `${start}-${count.toString(36)}`;
-  };
-}
-
-/** What Node refuses before there is a request. */
-const malformed: Readonly<Record<string, ProblemCode>> = {
-  HPE_HEADER_OVERFLOW: 'HEADERS_TOO_LARGE',
-  ERR_HTTP_REQUEST_TIMEOUT: 'REQUEST_TIMEOUT',
-};
-
-/** Answers what is no HTTP request, straight to the socket, in the same form as every other error. */
-function answerMalformed(nextRequestId: () => string) {
-  return (error: Error & { code?: string }, socket: Socket): void => {
-    if (error.code === 'ECONNRESET' || !socket.writable) {
-      socket.destroy();
-      return;
-    }
-    const refusal = problem(malformed[error.code ?? ''] ?? 'MALFORMED_REQUEST');
-    const requestId = nextRequestId();
-    const body = JSON.stringify(problemBody(refusal, requestId));
-    const { status } = problems[refusal.code];
-    socket.end(
-      `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nx-request-id: ${requestId}\r\n` +
-        `content-type: application/problem+json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\n` +
-        `connection: close\r\n\r\n${body}`,
-    );
-    // A client that sent rubbish may also never read or close: it gets a moment, then the socket is gone.
-    socket.setTimeout(2000, () => socket.destroy());
   };
 }

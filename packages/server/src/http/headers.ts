@@ -17,22 +17,26 @@ const allowedHeaders =
   'authorization, content-type, content-encoding, accept, range, invocationtype, x-request-id';
 const allowedMethods = 'GET, HEAD, PUT, POST, PATCH, DELETE';
 
+/** What every answer carries, whatever it is. */
+export const securityHeaders = {
+  'x-content-type-options': 'nosniff',
+  'cache-control': 'no-store',
+  'referrer-policy': 'no-referrer',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+} as const;
+
 export function headerWriter(policy: HeaderPolicy): (request: FastifyRequest, reply: FastifyReply) => void {
   const anyOrigin = policy.corsOrigins.includes('*');
   const origins = new Set(policy.corsOrigins);
   return (request, reply) => {
-    // One by one and through the reply: Node then writes them in one go, which it cannot do with headers
-    // that were set on the raw response.
+    // Through the reply: Node then writes them in one go, which it cannot do with headers that were set on
+    // the raw response.
     reply.header('x-request-id', request.id);
-    reply.header('x-content-type-options', 'nosniff');
-    reply.header('cache-control', 'no-store');
-    reply.header('referrer-policy', 'no-referrer');
-    reply.header('content-security-policy', "default-src 'none'; frame-ancestors 'none'");
+    reply.headers(securityHeaders);
     if (policy.https) reply.header('strict-transport-security', 'max-age=31536000');
-    const origin = request.headers.origin;
-    if (origin === undefined) return;
     if (!anyOrigin) reply.header('vary', 'origin');
-    if (!anyOrigin && !origins.has(origin)) return;
+    const origin = request.headers.origin;
+    if (origin === undefined || (!anyOrigin && !origins.has(origin))) return;
     reply.header('access-control-allow-origin', anyOrigin ? '*' : origin);
     reply.header('access-control-expose-headers', exposed);
   };

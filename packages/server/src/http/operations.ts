@@ -81,6 +81,9 @@ function admission(operation: Operation, validator: RequestValidator, services: 
   const { gatekeeper, rateLimits } = services;
 
   function decide(request: FastifyRequest, reply: FastifyReply): Maybe<Problem | undefined> {
+    // Where there is nothing to read its type says nothing, and some clients send a type that is none.
+    if (operation.body === undefined) delete request.raw.headers['content-type'];
+    if (hasTwoCredentials(request.raw.rawHeaders)) return problem('CREDENTIAL_INVALID');
     return then(gatekeeper.authenticate(operation.access, request.headers.authorization), (caller) => {
       if (caller instanceof Problem) return caller;
       const parameters = pathParameters(request);
@@ -109,6 +112,16 @@ function admission(operation: Operation, validator: RequestValidator, services: 
     } else if (decision === undefined) next();
     else sendProblem(reply, decision);
   };
+}
+
+/** Node keeps the first of two; a proxy may have looked at the other. */
+function hasTwoCredentials(rawHeaders: readonly string[]): boolean {
+  let count = 0;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index];
+    if (name?.length === 13 && name.toLowerCase() === 'authorization') count += 1;
+  }
+  return count > 1;
 }
 
 function checkBodyType(operation: Operation, request: FastifyRequest): Problem | undefined {
@@ -166,9 +179,14 @@ function parseCall(
     headers: headers.values,
     body: body.value,
     // Only the operations of a person ask where from, and finding out costs more than most of the rest.
-    visitor: { address: operation.access.kind === 'organization' ? '' : addressPrefix(request.ip) },
+    visitor: { address: operation.access.kind === 'organization' ? '' : addressOf(request) },
     ...request.permission,
   };
+}
+
+/** Where a request comes from; a client that has gone away meanwhile comes from nowhere. */
+function addressOf(request: FastifyRequest): string {
+  return request.socket.remoteAddress === undefined ? '' : addressPrefix(request.ip);
 }
 
 /** The router takes a badly encoded query as it stands, which would let a name differ from what was meant. */
