@@ -60,14 +60,19 @@ export function anchorsOf(page: Page): Set<string> {
   );
 }
 
-/** What stands between `<!-- name -->` and `<!-- /name -->`. */
-export function section(page: Page, name: string): string | undefined {
-  return new RegExp(`<!-- ${name} -->\n([\\s\\S]*?)<!-- /${name} -->`).exec(page.text)?.[1]?.trim();
-}
-
-export function table(heads: readonly string[], rows: readonly (readonly string[])[]): string {
-  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`.replaceAll('|  |', '| |');
-  return [line(heads), `|${heads.map(() => '---|').join('')}`, ...rows.map(line)].join('\n');
+/** The cells of the table between `<!-- name -->` and `<!-- /name -->`, heads first; how it is padded is no matter. */
+export function tableCells(page: Page, name: string): string[][] {
+  const text = new RegExp(`<!-- ${name} -->\n([\\s\\S]*?)<!-- /${name} -->`).exec(page.text)?.[1] ?? '';
+  const rows = text
+    .trim()
+    .split('\n')
+    .map((line) =>
+      line
+        .split('|')
+        .slice(1, -1)
+        .map((cell) => cell.trim()),
+    );
+  return rows.filter((cells) => !cells.every((cell) => /^-+$/.test(cell)));
 }
 
 function withoutBlocks(page: Page): string {

@@ -44,9 +44,6 @@ export async function serve(): Promise<void> {
 
   const url = await listen(service, settings);
   if (url === undefined) return;
-  log.info({ event: 'service.ready', url }, 'ready');
-  process.stdout.write(`millrace ready on ${url}\n`);
-  flushCompileCache();
 
   let stopping = false;
   const stop = (signal: string) => {
@@ -60,6 +57,10 @@ export async function serve(): Promise<void> {
   };
   process.on('SIGTERM', () => stop('SIGTERM'));
   process.on('SIGINT', () => stop('SIGINT'));
+
+  flushCompileCache();
+  log.info({ event: 'service.ready', url }, 'ready');
+  process.stdout.write(`millrace ready on ${url}\n`);
 }
 
 async function listen(service: Service, settings: Settings): Promise<string | undefined> {

@@ -96,7 +96,6 @@ export function authenticationOperations(types: Types) {
       access: anybody,
       body: { schema: types.SignInRefreshTokenRequest },
       responses: { 200: { description: 'Tokens or a message.', schema: types.SignInResponse } },
-      problems: ['TOO_MANY_ATTEMPTS'],
       example: { body: { refreshToken: signInResult.result.refreshToken }, response: signInResult },
     },
     signOut: {

@@ -97,7 +97,7 @@ const settings = {
   port: setting('MILLRACE_PORT', 'The port to listen on; 0 picks a free one.', 8080, integer(0, 65_535)),
   publicUrl: setting<string | undefined>(
     'MILLRACE_PUBLIC_URL',
-    'The URL under which clients reach the service, used in links and as the issuer of tokens. Derived from host and port unless set.',
+    'The URL under which clients reach the service: used in links, where it is derived from host and port unless set, and as the issuer of tokens, which is millrace unless set.',
     undefined,
     publicUrl,
   ),

@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply } from 'fastify';
 import { problem } from '../platform/problem.ts';
 import { version } from '../platform/version.ts';
 import type { KnownPaths } from './not-found.ts';
+import { pendingOperations } from './pending.ts';
 import { sendProblem } from './problems.ts';
 
 export interface DocumentationParts {
@@ -42,7 +43,11 @@ export function registerDocumentationRoutes(
   let reference: string | undefined;
   app.get('/docs', { config }, async (_request, reply) => {
     const { docsPage } = await pages();
-    reference ??= docsPage(parts.contract, { baseUrl: parts.publicUrl(), version });
+    reference ??= docsPage(parts.contract, {
+      baseUrl: parts.publicUrl(),
+      version,
+      pending: pendingOperations,
+    });
     return sendPage(reply, reference);
   });
 
