@@ -1,17 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { isIP } from 'node:net';
 import { defaultLimits, type LimitName, type Limits, limitSetting } from '@millrace/contract';
 import { type LogLevel, logLevels } from '../platform/log.ts';
-
-/** How one setting is read: from text to a value, or a sentence that says what is wrong with it. */
-type Parse<Value> = (text: string) => Value | Refusal;
-
-class Refusal {
-  readonly reason: string;
-  constructor(reason: string) {
-    this.reason = reason;
-  }
-}
+import { choice, integer, networks, origins, type Parse, publicUrl, Refusal, text, url } from './parsers.ts';
 
 interface Setting<Value> {
   readonly name: string;
@@ -28,68 +18,6 @@ function setting<Value>(
 ): Setting<Value> {
   return { name, description, fallback, parse };
 }
-
-const text: Parse<string> = (given) => (given === '' ? new Refusal('must not be empty') : given);
-
-function integer(minimum: number, maximum: number): Parse<number> {
-  return (given) => {
-    const value = /^\d{1,15}$/.test(given) ? Number(given) : Number.NaN;
-    const within = value >= minimum && value <= maximum;
-    return within ? value : new Refusal(`must be a whole number from ${minimum} to ${maximum}`);
-  };
-}
-
-function choice<const Values extends readonly string[]>(values: Values): Parse<Values[number]> {
-  return (given) =>
-    values.find((value) => value === given) ?? new Refusal(`must be one of ${values.join(', ')}`);
-}
-
-const list: Parse<string[]> = (given) =>
-  given
-    .split(',')
-    .map((item) => item.trim())
-    .filter((item) => item !== '');
-
-/** A URL with one of these schemes. What was given is not repeated: it may hold a password. */
-function url(...schemes: string[]): Parse<string | undefined> {
-  return (given) => {
-    const scheme = URL.canParse(given) ? new URL(given).protocol.slice(0, -1) : undefined;
-    if (scheme !== undefined && schemes.includes(scheme)) return given;
-    return new Refusal(`must be a URL that starts with ${schemes.map((name) => `${name}:`).join(' or ')}`);
-  };
-}
-
-const origins: Parse<string[]> = (given) => {
-  const parsed = list(given);
-  if (parsed instanceof Refusal) return parsed;
-  const wrong = parsed.find((item) => item !== '*' && (!URL.canParse(item) || new URL(item).origin !== item));
-  return wrong === undefined
-    ? parsed
-    : new Refusal('must be * or a list of origins such as https://app.example.com, separated by commas');
-};
-
-const networks: Parse<string[]> = (given) => {
-  const parsed = list(given);
-  if (parsed instanceof Refusal) return parsed;
-  return parsed.every(isNetwork)
-    ? parsed
-    : new Refusal('must be a list of addresses or networks such as 10.0.0.0/8, separated by commas');
-};
-
-function isNetwork(text: string): boolean {
-  const [address = '', prefix, ...rest] = text.split('/');
-  const bits = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1;
-  return (
-    bits > 0 &&
-    rest.length === 0 &&
-    (prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= bits))
-  );
-}
-
-const publicUrl: Parse<string | undefined> = (given) => {
-  const parsed = url('http', 'https')(given);
-  return typeof parsed === 'string' ? parsed.replace(/\/+$/, '') : parsed;
-};
 
 /** Every setting but the limits, which are derived from the contract. */
 const settings = {
