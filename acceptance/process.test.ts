@@ -103,9 +103,6 @@ describe('the process', { concurrency: 3 }, () => {
     assert.equal(second.lines.length, 1);
     assert.ok(second.lines[0]?.includes(dataDirectory), `the directory is named: ${second.lines[0]}`);
     await signIn(first, person.username, password);
-    await first.stop();
-    const third = await start({ dataDirectory });
-    await signIn(third, person.username, password);
   });
 
   it('has everything it acknowledged after a crash, and sessions go on at another port', async () => {
@@ -254,7 +251,6 @@ describe('a start that cannot be', { concurrency: 3 }, () => {
     ['MILLRACE_HOST', '203.0.113.7'],
     ['MILLRACE_TRUST_PROXY', 'the proxy'],
     ['MILLRACE_DATABASE_URL', `postgres://millrace:${secret}@127.0.0.1:1/millrace`],
-    ['MILLRACE_DATABASE_URL', `postgres://millrace:${secret}@127.0.0.1:none/millrace`],
     ['MILLRACE_OBJECTS_URL', `s3://millrace:${secret}@/`],
   ];
   for (const [name, value] of lateRefusals) {
@@ -275,17 +271,15 @@ describe('a start that cannot be', { concurrency: 3 }, () => {
     }
   });
 
-  it('is told when the data directory is a file, or below one', async () => {
+  it('is told when the data directory is a file', async () => {
     const file = join(await temporaryDirectory(), 'file');
     await writeFile(file, 'not a directory');
-    for (const path of [file, join(file, 'below')]) {
-      isRefused(await refusedStart({ MILLRACE_DATA_DIR: path }), file);
-    }
+    isRefused(await refusedStart({ MILLRACE_DATA_DIR: file }), file);
   });
 });
 
-describe('settings of others', () => {
-  it('are left alone when they are the client’s, and read from a file when they name one', async () => {
+describe('settings', () => {
+  it('that are the client’s are left alone, and those that name a file are read from it', async () => {
     const file = join(await temporaryDirectory(), 'sign-up');
     await writeFile(file, 'invite\n');
     const names = ['ENDPOINT', 'API_KEY', 'ORGANIZATION', 'PROFILE'].map((name) => `MILLRACE_${name}`);

@@ -110,6 +110,27 @@ describe('clients that are slow, silent or gone', () => {
       }
     });
 
+    it('one that sends a body without end', async () => {
+      const head = 'POST /v1/auth/sign-in HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n';
+      const piece = 'x'.repeat(65_536);
+      const endless: [string, string][] = [
+        [`${head}Transfer-Encoding: chunked\r\n\r\n`, `10000\r\n${piece}\r\n`],
+        [`${head}Content-Length: 9000000000\r\n\r\n`, piece],
+        [`POST /nowhere HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n`, `10000\r\n${piece}\r\n`],
+      ];
+      for (const [beginning, more] of endless) {
+        const connection = await openConnection(service.url);
+        connection.send(beginning);
+        const pour = () => {
+          while (connection.socket.writable && connection.socket.write(more));
+        };
+        connection.socket.on('drain', pour);
+        pour();
+        await connection.closed(boundMilliseconds);
+        for (const answer of connection.received().answers) assert.ok(answer.status >= 400);
+      }
+    });
+
     it('one whose request was refused before its body, and who never sends it', async () => {
       const connection = await openConnection(service.url);
       connection.send('POST /v1/auth/totp HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n');

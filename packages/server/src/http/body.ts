@@ -1,13 +1,19 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import type { Operation } from '@millrace/contract';
 import { type Problem, problem } from '../platform/problem.ts';
 
 /** Decodes strictly: bytes that are no UTF-8 are refused instead of being replaced in silence. */
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
-/** Refuses a media type before the body is read. `mediaType` is undefined for an empty body. */
-export function checkMediaType(operation: Operation, header: string | undefined): Problem | undefined {
-  const body = operation.body;
+/** Refuses a media type or an encoding before the body is read. */
+export function checkMediaType(operation: Operation, headers: IncomingHttpHeaders): Problem | undefined {
+  const { body } = operation;
   if (body === undefined) return undefined;
+  const encoding = headers['content-encoding'];
+  if ('schema' in body && encoding !== undefined && encoding !== 'identity') {
+    return problem('MEDIA_TYPE_NOT_SUPPORTED', 'The body must be sent without a content encoding here.');
+  }
+  const header = headers['content-type'];
   const accepted = 'schema' in body ? ['application/json'] : body.mediaTypes;
   if (accepted.includes('any')) return undefined;
   const mediaType = header?.split(';', 1)[0]?.trim().toLowerCase() ?? '';

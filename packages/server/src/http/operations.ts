@@ -125,7 +125,7 @@ function hasTwoCredentials(rawHeaders: readonly string[]): boolean {
 }
 
 function checkBodyType(operation: Operation, request: FastifyRequest): Problem | undefined {
-  return hasBody(request) ? checkMediaType(operation, request.headers['content-type']) : undefined;
+  return hasBody(request) ? checkMediaType(operation, request.headers) : undefined;
 }
 
 export function hasBody(request: FastifyRequest): boolean {
