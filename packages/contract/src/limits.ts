@@ -10,6 +10,8 @@ const GiB = 1024 * MiB;
 export const defaultLimits = {
   /** Bytes of the JSON body of an operation that names no limit of its own. */
   requestBytes: 256 * KiB,
+  /** API keys of one organization. */
+  apiKeys: 500,
   /** Bytes of one published message. */
   messageBytes: MiB,
   /** Bytes of one batch of messages, unzipped. */

@@ -25,13 +25,14 @@ export const Identifier = Type.String({
 });
 
 export const Username = Type.String({
-  pattern: '^[\\p{L}\\p{M}\\p{N}\\p{P}\\p{S}]{1,128}$',
+  pattern: '^(?!\\.{1,2}$)(?!.*\\p{Default_Ignorable_Code_Point})[\\p{L}\\p{M}\\p{N}\\p{P}\\p{S}]{1,128}$',
   description: '1 to 128 letters, digits and punctuation, no white space; unique without regard to case.',
 });
 
 export const Email = Type.String({
   maxLength: 254,
-  pattern: '^[^\\s@\\x00-\\x1f\\x7f,;<>"()\\[\\]\\\\]+@[A-Za-z0-9.\\-\\u00a1-\\uffff]+$',
+  pattern:
+    '^[^\\s@\\x00-\\x1f\\x7f,;:<>"()\\[\\]\\\\]+@(?:[A-Za-z0-9\\u00a1-\\uffff-]+\\.)*[A-Za-z0-9\\u00a1-\\uffff-]+$',
   description: 'An email address.',
 });
 

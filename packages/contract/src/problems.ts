@@ -201,6 +201,11 @@ export const problems = {
     title: 'This key cannot be revoked by hand',
     explanation: "A task's own key is retired with its version.",
   },
+  LIMIT_REACHED: {
+    status: 409,
+    title: 'There are as many as there may be',
+    explanation: 'The detail names the limit. Delete what is no longer needed first.',
+  },
   VERSION_MISMATCH: {
     status: 409,
     title: 'The version has changed meanwhile',

@@ -11,6 +11,7 @@ import { apiKeyHandlers } from './http/routes/api-keys.ts';
 import { authenticationHandlers } from './http/routes/authentication.ts';
 import { organizationHandlers } from './http/routes/organizations.ts';
 import { serviceHandlers } from './http/routes/service.ts';
+import { stateHandlers } from './http/routes/state.ts';
 import { ApiKeys } from './identity/api-keys.ts';
 import { Attempts } from './identity/attempts.ts';
 import { Authenticator } from './identity/authenticator.ts';
@@ -39,10 +40,12 @@ import { RateLimits } from './organizations/rate-limits.ts';
 import { type Clock, systemClock } from './platform/clock.ts';
 import type { Log } from './platform/log.ts';
 import { createMetrics } from './platform/metrics.ts';
+import { PageTokens } from './platform/page-token.ts';
 import { problem } from './platform/problem.ts';
 import { type Random, systemRandom } from './platform/random.ts';
 import { Schedule } from './platform/schedule.ts';
 import { version } from './platform/version.ts';
+import { State } from './state/state.ts';
 
 export interface Environment {
   readonly settings: Settings;
@@ -68,6 +71,7 @@ export interface Service {
 }
 
 const sweepMilliseconds = 10 * 60_000;
+const stateSweepMilliseconds = 10_000;
 
 /** The composition root: from settings to adapters to services to the app. Adapters are named here only. */
 export async function compose(environment: Environment): Promise<Service> {
@@ -125,14 +129,19 @@ export async function compose(environment: Environment): Promise<Service> {
     attempts,
     signUp: settings.signUp,
   };
-  const keys = new ApiKeys({ database, clock, random, log });
+  const keys = new ApiKeys({ database, clock, random, log, most: settings.limits.apiKeys });
   const organizations = new Organizations({ database, clock, random, keys });
+  const state = new State({ database, clock, limits: settings.limits });
+  const pageTokens = new PageTokens(secrets['page-tokens']);
   const limiter =
     database.engine === 'postgres' ? postgresLimiter(database.query, clock) : memoryLimiter(clock);
   const schedule = new Schedule(log);
   schedule.every(sweepMilliseconds, 'identity.sweep', () =>
     sweepIdentity(database, attempts, clock, settings.sessionDays),
   );
+  schedule.every(stateSweepMilliseconds, 'state.sweep', async () => {
+    await state.sweepExpired();
+  });
 
   let draining = false;
   const app = buildApp({
@@ -152,8 +161,9 @@ export async function compose(environment: Environment): Promise<Service> {
     handlers: {
       ...authenticationHandlers(identity, organizations),
       ...organizationHandlers(identity, organizations),
-      ...apiKeyHandlers(keys, clock),
+      ...apiKeyHandlers(keys, organizations, clock),
       ...serviceHandlers(),
+      ...stateHandlers(state, pageTokens, settings.limits),
     },
     headers: { corsOrigins: settings.corsOrigins, https: publicUrl().startsWith('https:') },
     trustProxy: settings.trustProxy.length === 0 ? false : settings.trustProxy,

@@ -13,8 +13,26 @@ const uses: Readonly<Record<string, readonly string[]>> = {
   objects: ['platform'],
   config: ['platform'],
   identity: ['database', 'limits', 'mail', 'platform'],
+  events: ['platform'],
+  topics: ['database', 'platform'],
+  state: ['database', 'platform'],
+  consumers: ['events', 'database', 'platform'],
+  ingest: ['topics', 'events', 'platform'],
   organizations: ['identity', 'database', 'limits', 'mail', 'platform'],
-  http: ['organizations', 'identity', 'database', 'limits', 'mail', 'objects', 'platform'],
+  http: [
+    'ingest',
+    'consumers',
+    'topics',
+    'state',
+    'events',
+    'organizations',
+    'identity',
+    'database',
+    'limits',
+    'mail',
+    'objects',
+    'platform',
+  ],
 };
 
 /** Adapters: only the composition root, their own folder and the opening of their room may name them. */
@@ -23,6 +41,7 @@ const adapters = [
   /^limits\/(memory|postgres)\.ts$/,
   /^mail\/(outbox|smtp)\.ts$/,
   /^objects\/(files|s3)\//,
+  /^events\/sqlite\//,
 ];
 const openers = ['compose.ts', 'database/open.ts', 'objects/relay.ts'];
 

@@ -50,7 +50,7 @@ export function organizationOperations(types: Types) {
         query: strict({ email: Email, username: Type.Optional(Username) }),
       },
       responses: { 200: { description: 'Added.' } },
-      problems: ['ACCOUNT_NOT_FOUND', 'NAME_TAKEN'],
+      problems: ['ACCOUNT_NOT_FOUND', 'NAME_TAKEN', 'TOO_MANY_ATTEMPTS'],
       example: { path: organization, query: { email: 'grace@example.com', username: 'grace' } },
     },
     listMembers: {
@@ -129,6 +129,7 @@ export function organizationOperations(types: Types) {
       parameters: { path: inOrganization },
       body: { schema: types.ApiKeyCreate },
       responses: { 200: { description: 'The key with its secret.', schema: types.ApiKeyWithSecret } },
+      problems: ['LIMIT_REACHED'],
       example: {
         path: organization,
         body: { description: 'web site', queueWhitelist: ['clicks'] },

@@ -82,7 +82,7 @@ export const ApiKeyCreate = strict({
   description: text(1024, 'What the key is for.'),
   queueWhitelist: Type.Optional(
     Type.Array(TopicName, {
-      maxItems: 1000,
+      maxItems: 100,
       description: 'With this the key may only publish, and only to these topics.',
     }),
   ),

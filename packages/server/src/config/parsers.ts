@@ -10,7 +10,7 @@ export class Refusal {
   }
 }
 
-export const text: Parse<string> = (given) => (given === '' ? new Refusal('must not be empty') : given);
+export const text: Parse<string> = (given) => given.trim() || new Refusal('must not be empty');
 
 export function integer(minimum: number, maximum: number): Parse<number> {
   return (given) => {

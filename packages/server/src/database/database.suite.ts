@@ -98,6 +98,16 @@ export function databaseSuite(name: string, createSite: () => Promise<Site>): vo
       await database.query.insertInto('organizations').values(oneOfEach.organizations).execute();
       await database.query.insertInto('members').values(oneOfEach.members).execute();
       await database.query.insertInto('api_keys').values(oneOfEach.api_keys).execute();
+      await database.query.insertInto('state_entries').values(oneOfEach.state_entries).execute();
+      await database.query.insertInto('consumers').values(oneOfEach.consumers).execute();
+      await database.query.insertInto('consumer_nodes').values(oneOfEach.consumer_nodes).execute();
+      await database.query
+        .insertInto('consumer_registrations')
+        .values(oneOfEach.consumer_registrations)
+        .execute();
+      await database.query.insertInto('consumer_shares').values(oneOfEach.consumer_shares).execute();
+      await database.query.insertInto('parked_messages').values(oneOfEach.parked_messages).execute();
+      await database.query.insertInto('dead_letters').values(oneOfEach.dead_letters).execute();
       for (const table of tables) {
         const rows = await database.query.selectFrom(table).selectAll().execute();
         assert.deepEqual(rows, [oneOfEach[table]], table);

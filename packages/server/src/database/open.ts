@@ -1,4 +1,4 @@
-import { resolve } from 'node:path';
+import { resolve, sep } from 'node:path';
 import type { Clock } from '../platform/clock.ts';
 import type { Database } from './database.ts';
 import { openSqliteDatabase } from './sqlite/sqlite-database.ts';
@@ -22,6 +22,10 @@ export async function openDatabase(options: OpenDatabaseOptions): Promise<Databa
   if (url.startsWith('sqlite:')) {
     const file = url.slice('sqlite:'.length).replace(/^\/\/(?=\/)/, '') || 'millrace.db';
     const path = resolve(dataDirectory, file);
+    // The lock on the data directory is what keeps a second process off the file.
+    if (!path.startsWith(`${resolve(dataDirectory)}${sep}`)) {
+      throw new Error('A sqlite: database URL must name a file inside the data directory');
+    }
     try {
       return await openSqliteDatabase({ path, clock, onFatal });
     } catch (error) {

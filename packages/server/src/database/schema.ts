@@ -17,6 +17,13 @@ export interface Schema {
   organizations: OrganizationRow;
   members: MemberRow;
   api_keys: ApiKeyRow;
+  state_entries: StateEntryRow;
+  consumers: ConsumerRow;
+  consumer_nodes: ConsumerNodeRow;
+  consumer_registrations: ConsumerRegistrationRow;
+  consumer_shares: ConsumerShareRow;
+  parked_messages: ParkedMessageRow;
+  dead_letters: DeadLetterRow;
 }
 
 export type Flag = 0 | 1;
@@ -146,4 +153,87 @@ export interface ApiKeyRow {
   created_at: number;
   last_used_at: number | null;
   revoked_at: number | null;
+}
+
+export interface StateEntryRow {
+  organization_id: string;
+  /** The parts of the key, escaped and joined: unique in its organization, and what entries are sorted by. */
+  merged_key: string;
+  version: number;
+  /** From here on it is gone; always a whole second. */
+  expires_at: number | null;
+  updated_at: number;
+  /** A JSON array of texts. */
+  key_parts: string;
+  /** A JSON object. */
+  attributes: string;
+}
+
+/** A consumer of the event log that some node has registered at some time. */
+export interface ConsumerRow {
+  id: string;
+  organization_id: string;
+  created_at: number;
+}
+
+/** A node that runs consumers: alive until it expires, by the clock of the database. */
+export interface ConsumerNodeRow {
+  id: string;
+  /** One run of the node, so that a new run is never taken for the one before. */
+  incarnation: string;
+  expires_at: number;
+  /** Counts the changes of what it has registered, so that others read it only when it changed. */
+  registrations: number;
+}
+
+export interface ConsumerRegistrationRow {
+  incarnation: string;
+  consumer_id: string;
+}
+
+/** How far a consumer has come in a partition, and which run of a node works on it. */
+export interface ConsumerShareRow {
+  consumer_id: string;
+  organization_id: string;
+  topic_name: string;
+  partition: number;
+  /** Everything up to here was handled, parked or dead-lettered. */
+  cursor: number;
+  /** Grows with every change, so that one who lost the share cannot change it any more. */
+  version: number;
+  holder: string | null;
+}
+
+/** A record that failed and waits to be tried again, or that waits behind one of its key. */
+export interface ParkedMessageRow {
+  consumer_id: string;
+  topic_name: string;
+  partition: number;
+  record_offset: number;
+  key: string;
+  attempts: number;
+  /** Null for one that waits behind another. */
+  next_attempt_at: number | null;
+  error: string | null;
+  /** The record as JSON where the log may no longer have it; otherwise it is read from the log. */
+  record: string | null;
+}
+
+export interface DeadLetterRow {
+  consumer_id: string;
+  /** Sorts by the time of failure. */
+  id: string;
+  organization_id: string;
+  topic_name: string;
+  partition: number;
+  record_offset: number;
+  attempts: number;
+  error: string;
+  failed_at: number;
+  /** Is to be handled once more; the holder of its share moves it to the parked messages. */
+  redriven: Flag;
+  /** The size of the record. */
+  bytes: number;
+  /** The record as JSON. */
+  record: string;
 }

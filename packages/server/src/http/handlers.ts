@@ -49,3 +49,8 @@ export const done = { status: 200, body: undefined } as const;
 export function answer<Body>(body: Body): { readonly status: 200; readonly body: Body } {
   return { status: 200, body };
 }
+
+/** The account that a caller acts for; undefined for the key of a task. */
+export function accountOf(caller: Caller): string | undefined {
+  return caller.kind === 'key' ? caller.key.ownerAccountId : caller.accountId;
+}

@@ -16,6 +16,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** What the request may do; set before the handler of an operation runs. */
     permission: Permission | undefined;
+    /** Where the request comes from; empty on operations that do not ask. */
+    visitorAddress: string;
   }
   interface FastifyContextConfig {
     /** The name under which requests of a route are counted. */
@@ -42,6 +44,7 @@ export function registerOperations(
   paths: KnownPaths,
 ): void {
   app.decorateRequest('permission', undefined);
+  app.decorateRequest('visitorAddress', '');
   const handlers = new Map<string, AnyHandler>(Object.entries(services.handlers));
   for (const operation of listOperations(services.contract)) {
     const handler = handlers.get(operation.id) ?? pendingHandler(operation.id);
@@ -54,7 +57,8 @@ export function registerOperations(
       config: { operation: operation.id },
       bodyLimit: operation.limits?.bodyBytes ?? services.contract.limits.requestBytes,
       onRequest: admission(operation, validator, services),
-      handler: (request, reply) => respond(operation, validator, handler, request, reply),
+      handler: (request, reply) =>
+        respond(operation, validator, handler, services.gatekeeper, request, reply),
     });
     paths.add(url, operation.method === 'GET' ? ['GET', 'HEAD'] : methods);
   }
@@ -81,6 +85,9 @@ function admission(operation: Operation, validator: RequestValidator, services: 
   const { gatekeeper, rateLimits } = services;
 
   function decide(request: FastifyRequest, reply: FastifyReply): Maybe<Problem | undefined> {
+    // Only the operations of a person ask where from, and finding out costs more than most of the rest. It is
+    // asked now because a client that goes away later leaves no address behind.
+    if (operation.access.kind !== 'organization') request.visitorAddress = addressPrefix(request.ip);
     // Where there is nothing to read its type says nothing, and some clients send a type that is none.
     if (operation.body === undefined) delete request.raw.headers['content-type'];
     if (hasTwoCredentials(request.raw.rawHeaders)) return problem('CREDENTIAL_INVALID');
@@ -105,10 +112,12 @@ function admission(operation: Operation, validator: RequestValidator, services: 
   return (request: FastifyRequest, reply: FastifyReply, next: (error?: Error) => void): void => {
     const decision = decide(request, reply);
     if (decision instanceof Promise) {
-      decision.then((refusal) => {
-        if (refusal === undefined) next();
-        else sendProblem(reply, refusal);
-      }, next);
+      decision
+        .then((refusal) => {
+          if (refusal === undefined) next();
+          else sendProblem(reply, refusal);
+        })
+        .catch(next);
     } else if (decision === undefined) next();
     else sendProblem(reply, decision);
   };
@@ -145,9 +154,15 @@ async function respond(
   operation: Operation,
   validator: RequestValidator,
   handler: AnyHandler,
+  gatekeeper: Gatekeeper,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
+  if (hasBody(request)) {
+    // A body may take its time, and whoever sends it may have lost the right meanwhile.
+    const lost = await admitAgain(operation, gatekeeper, request);
+    if (lost !== undefined) return sendProblem(reply, lost);
+  }
   const call = parseCall(operation, validator, request);
   if (call instanceof Problem) return sendProblem(reply, call);
   // The one place where what the schemas have checked becomes what the types say.
@@ -156,6 +171,19 @@ async function respond(
   reply.code(outcome.status);
   if (outcome.body === undefined) return reply.send();
   return reply.header('content-type', 'application/json; charset=utf-8').send(JSON.stringify(outcome.body));
+}
+
+async function admitAgain(
+  operation: Operation,
+  gatekeeper: Gatekeeper,
+  request: FastifyRequest,
+): Promise<Problem | undefined> {
+  const caller = await gatekeeper.authenticate(operation.access, request.headers.authorization);
+  if (caller instanceof Problem) return caller;
+  const permission = await gatekeeper.permit(operation.access, caller, pathParameters(request));
+  if (permission instanceof Problem) return permission;
+  request.permission = permission;
+  return undefined;
 }
 
 function parseCall(
@@ -178,15 +206,9 @@ function parseCall(
     query,
     headers: headers.values,
     body: body.value,
-    // Only the operations of a person ask where from, and finding out costs more than most of the rest.
-    visitor: { address: operation.access.kind === 'organization' ? '' : addressOf(request) },
+    visitor: { address: request.visitorAddress },
     ...request.permission,
   };
-}
-
-/** Where a request comes from; a client that has gone away meanwhile comes from nowhere. */
-function addressOf(request: FastifyRequest): string {
-  return request.socket.remoteAddress === undefined ? '' : addressPrefix(request.ip);
 }
 
 /** The router takes a badly encoded query as it stands, which would let a name differ from what was meant. */

@@ -30,7 +30,8 @@ export class RequestValidator {
     const schema = this.#operation.parameters?.query;
     if (schema === undefined) {
       const unknown = Object.keys(values);
-      return unknown.length === 0 ? undefined : invalid(unknown.map((name) => unknownField('query', name)));
+      if (unknown.length === 0) return undefined;
+      return invalid(unknown.slice(0, mostErrors).map((name) => unknownField('query', name)));
     }
     for (const [name, property] of Object.entries(schema.properties)) {
       const value = values[name];
@@ -64,8 +65,26 @@ export class RequestValidator {
       this.#compiled.set(part, validator);
     }
     if (validator.Check(value)) return undefined;
-    return invalid(fieldErrors(part, schema, validator, value));
+    return invalid(tooMany(part, schema, value) ?? fieldErrors(part, schema, validator, value));
   }
+}
+
+/** Saying what is wrong with each of a hundred thousand items takes long, when there may be a hundred. */
+function tooMany(part: Part, schema: TSchema, value: unknown): FieldError[] | undefined {
+  const properties: Record<string, TSchema> = (schema as Partial<TObject>).properties ?? {};
+  for (const [name, item] of Object.entries(value ?? {})) {
+    const property = Object.hasOwn(properties, name) ? properties[name] : undefined;
+    const most = property !== undefined && 'maxItems' in property ? Number(property.maxItems) : Infinity;
+    if (Array.isArray(item) && item.length > most) {
+      return [
+        {
+          pointer: pointer(part, schema, `/${escapePointer(name)}`),
+          message: `must not have more than ${most} items`,
+        },
+      ];
+    }
+  }
+  return undefined;
 }
 
 function fieldErrors(part: Part, schema: TSchema, validator: Validator, value: unknown): FieldError[] {

@@ -24,11 +24,11 @@ export async function forgetPassword(
   visitor: Visitor,
 ): Promise<Problem | undefined> {
   const floor = new Promise((resolve) => setTimeout(resolve, forgotMilliseconds));
-  const refused = await parts.attempts.paySignUp(visitor.address);
+  const refused = await parts.attempts.payRequest(visitor.address);
   if (refused !== undefined) return refused;
   const account = await findByLogin(parts.database.query, usernameOrEmail);
   if (account !== undefined && account.confirmed_at !== null) {
-    if (await parts.attempts.mayMail(account.id, 'password-reset')) {
+    if (await parts.attempts.mayMail(account.email, 'password-reset')) {
       const code = await parts.codes.issue(parts.database.query, account.id, 'password-reset');
       await parts.mailer.send(passwordResetLetter(account.email, account.username, code));
     }
@@ -45,9 +45,10 @@ export async function resetPassword(
 ): Promise<Problem | undefined> {
   const account = await findByLogin(parts.database.query, form.usernameOrEmail);
   const guess = await guessOf(parts, 'mailed-code', account, form.usernameOrEmail, visitor);
-  const person = account ?? { username: form.usernameOrEmail, email: form.usernameOrEmail };
-  // The code is worth one success, so a password that cannot be taken is refused before it is spent.
-  const weakness = await passwordWeakness(form.newPassword, person);
+  // The code is worth one success, so a password that cannot be taken is refused before it is spent. It is
+  // compared with what was typed only: the account's own names are nobody else's business.
+  const typed = { username: form.usernameOrEmail, email: form.usernameOrEmail };
+  const weakness = await passwordWeakness(form.newPassword, typed);
   if (weakness !== undefined) return problem('PASSWORD_WEAK', weakness);
   const refused = await parts.attempts.pay(guess);
   if (refused !== undefined) return refused;
@@ -75,6 +76,9 @@ export async function changePassword(
   if (wrong !== undefined) return wrong;
   const weakness = await passwordWeakness(form.newPassword, account);
   if (weakness !== undefined) return problem('PASSWORD_WEAK', weakness);
+  if (form.newPassword === form.currentPassword) {
+    return problem('PASSWORD_WEAK', 'The new password must differ from the current one.');
+  }
   const passwordHash = await parts.passwords.hash(form.newPassword);
   if (passwordHash === undefined) return problem('OVERLOADED', undefined, { retryAfterSeconds: 2 });
   await replacePassword(parts, account, passwordHash, caller.sessionId);

@@ -88,8 +88,9 @@ export async function confirmAccount(queries: Queries, account: Account, now: nu
   await queries.updateTable('accounts').set({ confirmed_at: now }).where('id', '=', account.id).execute();
 }
 
-export async function deleteAccount(queries: Queries, id: string): Promise<void> {
-  await queries.deleteFrom('accounts').where('id', '=', id).execute();
+/** Deletes an account that nobody has confirmed; one that was confirmed meanwhile stays. */
+export async function deleteUnconfirmedAccount(queries: Queries, id: string): Promise<void> {
+  await queries.deleteFrom('accounts').where('id', '=', id).where('confirmed_at', 'is', null).execute();
 }
 
 export async function deleteUnconfirmedAccounts(queries: Queries, before: number): Promise<void> {
@@ -112,6 +113,21 @@ export async function setPassword(queries: Queries, id: string, passwordHash: st
     .updateTable('accounts')
     .set({ password_hash: passwordHash, must_change_password: 0, temporary_password_expires_at: null })
     .where('id', '=', id)
+    .execute();
+}
+
+/** Replaces the temporary password of somebody who never signed in with the one before. */
+export async function setTemporaryPassword(
+  queries: Queries,
+  id: string,
+  passwordHash: string,
+  expiresAt: number,
+): Promise<void> {
+  await queries
+    .updateTable('accounts')
+    .set({ password_hash: passwordHash, temporary_password_expires_at: expiresAt })
+    .where('id', '=', id)
+    .where('must_change_password', '=', 1)
     .execute();
 }
 
@@ -187,6 +203,8 @@ export async function rememberAddress(
   address: string,
   now: number,
 ): Promise<void> {
+  // A client that is gone has no address, and nobody may be known by none.
+  if (address === '') return;
   await queries
     .insertInto('known_addresses')
     .values({ account_id: id, address, last_success_at: now })

@@ -83,6 +83,16 @@ export async function listApiKeys(
   return rows.map(recordOf);
 }
 
+export async function countApiKeys(queries: Queries, organizationId: string): Promise<number> {
+  const row = await queries
+    .selectFrom('api_keys')
+    .select((select) => select.fn.countAll<number>().as('count'))
+    .where('organization_id', '=', organizationId)
+    .where('revoked_at', 'is', null)
+    .executeTakeFirst();
+  return Number(row?.count ?? 0);
+}
+
 export async function revokeApiKey(queries: Queries, id: string, now: number): Promise<void> {
   await queries.updateTable('api_keys').set({ revoked_at: now }).where('id', '=', id).execute();
 }

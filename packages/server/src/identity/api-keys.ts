@@ -3,11 +3,13 @@ import { LoadingCache } from '../platform/cache.ts';
 import type { Clock } from '../platform/clock.ts';
 import { digest } from '../platform/digest.ts';
 import type { Log } from '../platform/log.ts';
+import { type Problem, problem } from '../platform/problem.ts';
 import { type Random, randomId } from '../platform/random.ts';
 import type { Queries } from './account-store.ts';
 import { isApiKey, makeApiKey } from './api-key-format.ts';
 import {
   type ApiKeyRecord,
+  countApiKeys,
   findApiKey,
   findApiKeyBySecret,
   insertApiKey,
@@ -29,8 +31,13 @@ export class ApiKeys {
   readonly #bySecret: LoadingCache<ApiKeyRecord>;
   readonly #used = new Map<string, number>();
   readonly #timer: NodeJS.Timeout;
+  readonly #log: Log;
+  /** Keys an organization may have. */
+  readonly #most: number;
 
-  constructor(options: { database: Database; clock: Clock; random: Random; log: Log }) {
+  constructor(options: { database: Database; clock: Clock; random: Random; log: Log; most: number }) {
+    this.#most = options.most;
+    this.#log = options.log;
     this.#database = options.database;
     this.#clock = options.clock;
     this.#random = options.random;
@@ -45,17 +52,18 @@ export class ApiKeys {
       (secretHash) => this.#bySecret.invalidate(secretHash),
       () => this.#bySecret.clear(),
     );
-    this.#timer = setInterval(() => {
-      this.writeUses().catch((error: unknown) => {
-        options.log.warn({ event: 'api-keys.uses', error }, 'the last use of API keys could not be written');
-      });
-    }, touchMilliseconds);
+    this.#timer = setInterval(() => void this.writeUses(), touchMilliseconds);
     this.#timer.unref();
   }
 
+  /**
+   * Makes a key. `allow` is asked inside the same transaction: what it checks, such as that the owner is
+   * still a member, holds at the moment the key begins to exist.
+   */
   async create(
     key: Omit<ApiKeyRecord, 'id' | 'secretHash' | 'createdAt' | 'lastUsedAt'>,
-  ): Promise<{ key: ApiKeyRecord; secret: string }> {
+    allow: (queries: Queries) => Promise<Problem | undefined>,
+  ): Promise<{ key: ApiKeyRecord; secret: string } | Problem> {
     const secret = makeApiKey(this.#random);
     const record: ApiKeyRecord = {
       ...key,
@@ -64,8 +72,16 @@ export class ApiKeys {
       createdAt: this.#clock.now(),
       lastUsedAt: undefined,
     };
-    await insertApiKey(this.#database.query, record);
-    return { key: record, secret };
+    const refused = await this.#database.transaction(async (transaction) => {
+      const refusal = await allow(transaction);
+      if (refusal !== undefined) return refusal;
+      if ((await countApiKeys(transaction, key.organizationId)) >= this.#most) {
+        return problem('LIMIT_REACHED', `An organization may have ${this.#most} API keys. Revoke one first.`);
+      }
+      await insertApiKey(transaction, record);
+      return undefined;
+    });
+    return refused ?? { key: record, secret };
   }
 
   async list(organizationId: string, ownerAccountId?: string): Promise<ApiKeyRecord[]> {
@@ -104,10 +120,19 @@ export class ApiKeys {
     return isApiKey(secret) ? this.#use(await this.#bySecret.get(digest(secret))) : undefined;
   }
 
+  /** Writes down when keys were used. Nobody's request fails because this did. */
   async writeUses(): Promise<void> {
     const used = [...this.#used];
+    if (used.length === 0) return;
     this.#used.clear();
-    for (const [id, usedAt] of used) await touchApiKey(this.#database.query, id, usedAt);
+    try {
+      await this.#database.transaction(async (transaction) => {
+        for (const [id, usedAt] of used) await touchApiKey(transaction, id, usedAt);
+      });
+    } catch (error) {
+      for (const [id, usedAt] of used) if (!this.#used.has(id)) this.#used.set(id, usedAt);
+      this.#log.warn({ event: 'api-keys.uses', error }, 'the last use of API keys could not be written');
+    }
   }
 
   async close(): Promise<void> {

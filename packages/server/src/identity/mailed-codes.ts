@@ -9,7 +9,12 @@ export type CodePurpose = MailedCodeRow['purpose'];
 export type CodeCheck = 'right' | 'wrong' | 'spent';
 
 const lifetimeMilliseconds = 15 * 60_000;
-const tries = 5;
+/**
+ * A sign-up code is replaced after five wrong tries. A reset code is not, because anybody may try one: the
+ * owner's code would be dead before the owner has read the mail. Tries at it are limited for each address
+ * and account instead (see attempts.ts).
+ */
+const tries: Readonly<Record<CodePurpose, number>> = { 'sign-up': 5, 'password-reset': 1_000_000 };
 
 /** Six-digit codes that prove the ownership of a mailbox. Only a keyed digest of each is kept. */
 export class MailedCodes {
@@ -29,7 +34,7 @@ export class MailedCodes {
     const values = {
       code_hash: this.#hash(accountId, purpose, code),
       expires_at: this.#clock.now() + lifetimeMilliseconds,
-      tries_left: tries,
+      tries_left: tries[purpose],
     };
     await queries
       .insertInto('mailed_codes')

@@ -14,21 +14,27 @@ export type Verification = 'right' | 'wrong' | 'busy';
 
 /** Hashing and checking of passwords, bounded so that a flood of sign-ins cannot take the machine. */
 export class Passwords {
-  readonly #gate = new Gate({ running: 2, waiting: 256 });
+  readonly #checking = new Gate({ running: 2, waiting: 128 });
+  /** Apart, so that a flood of sign-ups does not keep people from signing in. */
+  readonly #making = new Gate({ running: 1, waiting: 32 });
   /** A hash of nothing in particular: unknown accounts are checked against it, at the same cost as known ones. */
   #decoy: Promise<string> | undefined;
 
   /** The encoded hash, or undefined when too many are waiting. */
   async hash(password: string): Promise<string | undefined> {
-    const done = await this.#gate.run(() => hash(password.normalize('NFKC'), cost));
+    const done = await this.#making.run(() => hash(password.normalize('NFKC'), cost));
     return done?.value;
+  }
+
+  #decoyHash(): Promise<string> {
+    this.#decoy ??= hash('decoy', cost);
+    return this.#decoy;
   }
 
   /** Compares with the hash of an account; without one it does the same work and answers wrong. */
   async verify(encoded: string | undefined, password: string): Promise<Verification> {
-    this.#decoy ??= hash('decoy', cost);
-    const against = encoded ?? (await this.#decoy);
-    const done = await this.#gate.run(() => verify(against, password.normalize('NFKC')));
+    const against = encoded ?? (await this.#decoyHash());
+    const done = await this.#checking.run(() => verify(against, password.normalize('NFKC')));
     if (done === undefined) return 'busy';
     return done.value && encoded !== undefined ? 'right' : 'wrong';
   }

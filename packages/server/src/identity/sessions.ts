@@ -3,7 +3,7 @@ import { LoadingCache } from '../platform/cache.ts';
 import type { Clock } from '../platform/clock.ts';
 import { digest, keyedDigest } from '../platform/digest.ts';
 import { type Random, randomId, randomToken } from '../platform/random.ts';
-import type { Account, Queries } from './account-store.ts';
+import { type Account, findAccount, type Queries } from './account-store.ts';
 import {
   deleteSession,
   deleteSessionsOf,
@@ -73,16 +73,23 @@ export class Sessions {
     );
   }
 
-  /** Begins a session of somebody who has proved who they are. */
-  async begin(account: Pick<Account, 'id' | 'username' | 'email'>): Promise<SignInResult> {
+  /**
+   * Begins a session of somebody who has proved who they are. Undefined when the password or the device
+   * that they proved it with was replaced meanwhile: a change of password ends what it did not begin.
+   */
+  async begin(account: Account): Promise<SignInResult | undefined> {
     const id = randomId(this.#random);
     const refreshToken = randomToken(this.#random);
     const now = this.#clock.now();
     const ended = await this.#database.transaction(async (transaction) => {
+      const present = await findAccount(transaction, account.id);
+      const proved = present?.password_hash === account.password_hash;
+      if (!proved || present.totp_secret !== account.totp_secret) return undefined;
       await insertSession(transaction, { id, accountId: account.id, now, expiresAt: now + this.#lifetime });
       await insertRefreshToken(transaction, { hash: digest(refreshToken), sessionId: id, now });
       return deleteSurplusSessions(transaction, account.id);
     });
+    if (ended === undefined) return undefined;
     await this.#announceEnded(ended);
     const subject = {
       accountId: account.id,
@@ -97,6 +104,8 @@ export class Sessions {
   async refresh(refreshToken: string): Promise<SignInResult | undefined> {
     const now = this.#clock.now();
     const hash = digest(refreshToken);
+    // A made-up token is told from a real one by a plain read, before anything waits for the writer.
+    if ((await findRefreshToken(this.#database.query, hash)) === undefined) return undefined;
     const successor = keyedDigest(this.#successorSecret, 'refresh-successor', refreshToken);
     const outcome = await this.#database.transaction(async (transaction) => {
       const known = await findRefreshToken(transaction, hash);

@@ -107,7 +107,7 @@ export async function answerPasswordChallenge(
   });
   if (ended === undefined) return expiredSession;
   await parts.sessions.ended(ended);
-  return proceed(parts, { ...account, must_change_password: 0 }, visitor);
+  return proceed(parts, { ...account, password_hash: passwordHash, must_change_password: 0 }, visitor);
 }
 
 const expiredSession: SignInAnswer = {
@@ -137,7 +137,8 @@ async function proceed(parts: IdentityParts, account: Account, visitor: Visitor)
     const session = await parts.challenges.open(parts.database.query, account.id, 'password-change');
     return { challengePasswordChange: { session, username: account.username } };
   }
-  return { result: await parts.sessions.begin(account) };
+  const result = await parts.sessions.begin(account);
+  return result === undefined ? expiredSession : { result };
 }
 
 /** The account of a challenge, if the username given with it is its own. */
@@ -157,7 +158,8 @@ export async function guessOf(
   login: string,
   visitor: Visitor,
 ): Promise<Guess> {
-  const subject = account?.id ?? comparable(login);
+  const typed = comparable(login);
+  const subject = account?.id ?? typed;
   const known = await isKnownAddress(parts.database.query, subject, visitor.address);
-  return { secret, account: subject, address: visitor.address, known };
+  return { secret, login: typed, account: subject, address: visitor.address, known };
 }

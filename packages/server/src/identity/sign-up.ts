@@ -5,7 +5,7 @@ import { randomId } from '../platform/random.ts';
 import {
   type Account,
   confirmAccount,
-  deleteAccount,
+  deleteUnconfirmedAccount,
   findAccount,
   findByConfirmedEmail,
   findByUsername,
@@ -48,7 +48,7 @@ export async function signUp(
   if (!form.tosAgreed) return { errorMsg: 'The terms of service must be agreed to.' };
   const weakness = await passwordWeakness(form.password, form);
   if (weakness !== undefined) return { errorMsg: weakness };
-  const refused = await parts.attempts.paySignUp(visitor.address);
+  const refused = await parts.attempts.payRequest(visitor.address);
   if (refused !== undefined) return refused;
 
   const present = await findByUsername(parts.database.query, form.username);
@@ -59,7 +59,7 @@ export async function signUp(
   const id = randomId(parts.random);
   try {
     await parts.database.transaction(async (transaction) => {
-      if (present !== undefined) await deleteAccount(transaction, present.id);
+      if (present !== undefined) await deleteUnconfirmedAccount(transaction, present.id);
       await insertAccount(transaction, {
         id,
         username: form.username,
@@ -95,7 +95,13 @@ async function signUpAgain(
 ): Promise<SignUpAnswer | Problem> {
   const same = present.confirmed_at === null && present.email_lower === comparable(form.email);
   if (!same) return taken;
-  const guess = { secret: 'password', account: present.id, address: visitor.address, known: false } as const;
+  const guess = {
+    secret: 'password',
+    login: present.username_lower,
+    account: present.id,
+    address: visitor.address,
+    known: false,
+  } as const;
   const refused = await parts.attempts.pay(guess);
   if (refused !== undefined) return refused;
   const verification = await parts.passwords.verify(present.password_hash, form.password);
@@ -111,12 +117,13 @@ export async function mailConfirmation(
   parts: IdentityParts,
   account: Pick<Account, 'id' | 'username' | 'email'>,
 ): Promise<boolean> {
-  if (!(await parts.attempts.mayMail(account.id, 'sign-up'))) return false;
+  // Counted for the mailbox and not for the account: whoever makes many accounts has one mailbox to flood.
+  if (!(await parts.attempts.mayMail(account.email, 'sign-up'))) return false;
   const code = await parts.codes.issue(parts.database.query, account.id, 'sign-up');
   const owner = await findByConfirmedEmail(parts.database.query, account.email);
   if (owner === undefined) {
     await parts.mailer.send(confirmationLetter(account.email, account.username, code));
-  } else if (await parts.attempts.mayMail(owner.id, 'sign-up-notice')) {
+  } else {
     await parts.mailer.send(alreadySignedUpLetter(owner.email, owner.username));
   }
   return true;
@@ -130,7 +137,9 @@ export async function confirmSignUp(
   const account = await findByUsername(parts.database.query, form.username);
   const guess = {
     secret: 'mailed-code',
-    account: account?.id ?? comparable(form.username),
+    login: comparable(form.username),
+    // What is guessed is the way into a mailbox, of which many accounts may claim to be the owner.
+    account: account?.email_lower ?? comparable(form.username),
     address: visitor.address,
     known: false,
   } as const;

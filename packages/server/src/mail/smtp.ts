@@ -33,7 +33,12 @@ export function smtpMailer(options: {
   async function deliver(mail: Mail): Promise<void> {
     for (let attempt = 1; attempt <= attempts; attempt += 1) {
       try {
-        await transport.sendMail({ from: options.from, to: mail.to, subject: mail.subject, text: mail.text });
+        await transport.sendMail({
+          from: options.from,
+          to: { name: '', address: mail.to },
+          subject: mail.subject,
+          text: mail.text,
+        });
         return;
       } catch (error) {
         const reason = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';

@@ -4,11 +4,12 @@ import {
   findByConfirmedEmail,
   findByUsername,
   insertAccount,
+  setTemporaryPassword,
 } from '../identity/account-store.ts';
 import type { IdentityParts } from '../identity/identity.ts';
 import { addedLetter, invitationLetter } from '../identity/letters.ts';
 import { comparable } from '../platform/names.ts';
-import { type Problem, problem } from '../platform/problem.ts';
+import { Problem, problem } from '../platform/problem.ts';
 import { randomBase62, randomId } from '../platform/random.ts';
 import { insertMember, type Organization } from './organization-store.ts';
 import type { Organizations } from './organizations.ts';
@@ -36,8 +37,7 @@ export async function invite(
     if (username !== undefined && comparable(username) !== present.username_lower) {
       return emailTaken;
     }
-    await addExisting(parts, organizations, organization, present);
-    return undefined;
+    return addExisting(parts, organizations, organization, present);
   }
   if (username === undefined) {
     return problem(
@@ -53,16 +53,48 @@ async function addExisting(
   organizations: Organizations,
   organization: Organization,
   account: Account,
-): Promise<void> {
+): Promise<Problem | undefined> {
   const added = await insertMember(parts.database.query, {
     organizationId: organization.id,
     accountId: account.id,
     role: 'MEMBER',
     now: parts.clock.now(),
   });
-  if (!added) return;
-  await organizations.announceMember(organization.id, account.id);
-  await parts.mailer.send(addedLetter(account.email, account.username, organization.name));
+  if (added) await organizations.announceMember(organization.id, account.id);
+  // Whoever was invited before and never came may have lost the mail: inviting again sends another.
+  if (account.must_change_password === 1) return inviteAgain(parts, organization, account);
+  if (added && (await parts.attempts.mayMail(account.email, 'invitation'))) {
+    await parts.mailer.send(addedLetter(account.email, account.username, organization.name));
+  }
+  return undefined;
+}
+
+async function inviteAgain(
+  parts: IdentityParts,
+  organization: Organization,
+  account: Account,
+): Promise<Problem | undefined> {
+  if (!(await parts.attempts.mayMail(account.email, 'invitation'))) return tooManyLetters();
+  const temporary = await makeTemporaryPassword(parts);
+  if (temporary instanceof Problem) return temporary;
+  await setTemporaryPassword(parts.database.query, account.id, temporary.hash, temporary.expiresAt);
+  const letter = invitationLetter(account.email, account.username, organization.name, temporary.password);
+  await parts.mailer.send(letter);
+  return undefined;
+}
+
+function tooManyLetters(): Problem {
+  const detail = 'This person was sent many invitations already. Try again later.';
+  return problem('TOO_MANY_ATTEMPTS', detail, { retryAfterSeconds: 300 });
+}
+
+async function makeTemporaryPassword(
+  parts: IdentityParts,
+): Promise<{ password: string; hash: string; expiresAt: number } | Problem> {
+  const password = randomBase62(parts.random, 16);
+  const hash = await parts.passwords.hash(password);
+  if (hash === undefined) return problem('OVERLOADED', undefined, { retryAfterSeconds: 2 });
+  return { password, hash, expiresAt: parts.clock.now() + temporaryPasswordMilliseconds };
 }
 
 async function addNew(
@@ -74,9 +106,9 @@ async function addNew(
 ): Promise<Problem | undefined> {
   const taken = problem('NAME_TAKEN', `The username ${username} is taken. Choose another.`);
   if ((await findByUsername(parts.database.query, username)) !== undefined) return taken;
-  const temporaryPassword = randomBase62(parts.random, 16);
-  const passwordHash = await parts.passwords.hash(temporaryPassword);
-  if (passwordHash === undefined) return problem('OVERLOADED', undefined, { retryAfterSeconds: 2 });
+  if (!(await parts.attempts.mayMail(email, 'invitation'))) return tooManyLetters();
+  const temporary = await makeTemporaryPassword(parts);
+  if (temporary instanceof Problem) return temporary;
   const id = randomId(parts.random);
   const now = parts.clock.now();
   try {
@@ -85,10 +117,10 @@ async function addNew(
         id,
         username,
         email,
-        passwordHash,
+        passwordHash: temporary.hash,
         confirmedAt: now,
         mustChangePassword: true,
-        temporaryPasswordExpiresAt: now + temporaryPasswordMilliseconds,
+        temporaryPasswordExpiresAt: temporary.expiresAt,
         marketingAgreed: false,
         createdAt: now,
       });
@@ -106,6 +138,6 @@ async function addNew(
     return owner === undefined ? taken : emailTaken;
   }
   await organizations.announceMember(organization.id, id);
-  await parts.mailer.send(invitationLetter(email, username, organization.name, temporaryPassword));
+  await parts.mailer.send(invitationLetter(email, username, organization.name, temporary.password));
   return undefined;
 }

@@ -1,4 +1,4 @@
-import type { RateLimitLevelName, Role } from '@millrace/contract';
+import { type RateLimitLevelName, type Role, roleIncludes } from '@millrace/contract';
 import type { Database } from '../database/database.ts';
 import { isUniqueViolation } from '../database/errors.ts';
 import type { ApiKeys } from '../identity/api-keys.ts';
@@ -19,6 +19,7 @@ import {
   type Member,
   type Membership,
   type Organization,
+  type Queries,
   setRateLimitLevel,
   setRole,
 } from './organization-store.ts';
@@ -105,6 +106,21 @@ export class Organizations {
     return this.#roles.get(`${organizationId}/${accountId}`);
   }
 
+  /**
+   * Asks inside a transaction whether an account still has a role, for changes that must not outlive it:
+   * between the moment a request was let in and now, the caller may have been removed.
+   */
+  async requireRole(
+    queries: Queries,
+    organizationId: string,
+    accountId: string | undefined,
+    needed: Role,
+  ): Promise<Problem | undefined> {
+    const role = accountId === undefined ? undefined : await findRole(queries, organizationId, accountId);
+    if (role === undefined) return problem('ORGANIZATION_NOT_FOUND');
+    return roleIncludes(role, needed) ? undefined : problem('ROLE_TOO_LOW', `This needs the role ${needed}.`);
+  }
+
   members(organizationId: string): Promise<Member[]> {
     return listMembers(this.#database.query, organizationId);
   }
@@ -119,8 +135,15 @@ export class Organizations {
     await this.#database.announce(organizationChannel, organization.name.toLowerCase());
   }
 
-  async setMemberRole(organizationId: string, username: string, role: Role): Promise<Problem | undefined> {
+  async setMemberRole(
+    organizationId: string,
+    actorId: string | undefined,
+    username: string,
+    role: Role,
+  ): Promise<Problem | undefined> {
     const changed = await this.#database.transaction(async (transaction) => {
+      const refused = await this.requireRole(transaction, organizationId, actorId, 'ADMIN');
+      if (refused !== undefined) return refused;
       const member = await findMember(transaction, organizationId, username);
       if (member === undefined) return problem('MEMBER_NOT_FOUND');
       const demoted = member.role === 'ADMIN' && role !== 'ADMIN';
@@ -134,8 +157,14 @@ export class Organizations {
   }
 
   /** Removes a member and revokes the keys that the member made here. */
-  async removeMember(organizationId: string, username: string): Promise<Problem | undefined> {
+  async removeMember(
+    organizationId: string,
+    actorId: string | undefined,
+    username: string,
+  ): Promise<Problem | undefined> {
     const removed = await this.#database.transaction(async (transaction) => {
+      const refused = await this.requireRole(transaction, organizationId, actorId, 'ADMIN');
+      if (refused !== undefined) return refused;
       const member = await findMember(transaction, organizationId, username);
       if (member === undefined) return problem('MEMBER_NOT_FOUND');
       if (member.role === 'ADMIN' && (await countAdmins(transaction, organizationId)) === 1) {

@@ -45,9 +45,10 @@ export class LoadingCache<Value> {
     if (known !== undefined) return Promise.resolve(known);
     const underway = this.#loading.get(key);
     if (underway !== undefined) return underway;
+    const asked = this.#clock.now();
     const loading = this.#load(key)
       .then((value) => {
-        if (value !== undefined && this.#loading.get(key) === loading) this.#keep(key, value);
+        if (value !== undefined && this.#loading.get(key) === loading) this.#keep(key, value, asked);
         return value;
       })
       .finally(() => {
@@ -68,12 +69,12 @@ export class LoadingCache<Value> {
     this.#loading.clear();
   }
 
-  #keep(key: string, value: Value): void {
+  #keep(key: string, value: Value, asked: number): void {
     this.#entries.delete(key);
     if (this.#entries.size >= this.#capacity) {
       const oldest = this.#entries.keys().next();
       if (!oldest.done) this.#entries.delete(oldest.value);
     }
-    this.#entries.set(key, { value, trustedUntil: this.#clock.now() + this.#trustMilliseconds });
+    this.#entries.set(key, { value, trustedUntil: asked + this.#trustMilliseconds });
   }
 }

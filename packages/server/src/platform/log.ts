@@ -25,7 +25,7 @@ export function createLog(level: LogLevel): { log: Log; flush(): void } {
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
       redact: {
-        paths: ['authorization', 'password', 'secret', 'token', 'code', 'refreshToken'].flatMap((name) => [
+        paths: ['authorization', 'password', 'secret', 'token', 'refreshToken'].flatMap((name) => [
           name,
           `*.${name}`,
         ]),

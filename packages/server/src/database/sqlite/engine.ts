@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite';
+import { isInputOutputError, sqliteCodeOf } from '../../platform/sqlite-codes.ts';
 import type { Parameter } from '../parameters.ts';
 import type { Answer, EngineOptions, Failure, Reply, Request, StatementRequest } from './protocol.ts';
-import { isInputOutputError } from './result-codes.ts';
 import { StatementCache } from './statement-cache.ts';
 
 const busyTimeoutMilliseconds = 5_000;
@@ -136,7 +136,7 @@ export class SqliteEngine {
   #failureOf(error: unknown): Failure {
     if (error instanceof LostTransaction && error.failure) return error.failure;
     const message = error instanceof Error ? error.message : String(error);
-    const code = resultCode(error);
+    const code = sqliteCodeOf(error);
     const fatal = this.#writes && isInputOutputError(code);
     const failure = { message, code, fatal };
     if (fatal) this.#dead = failure;
@@ -152,11 +152,6 @@ class LostTransaction extends Error {
     super('The transaction is no longer open');
     this.failure = failure;
   }
-}
-
-function resultCode(error: unknown): number {
-  if (error instanceof Error && 'errcode' in error && typeof error.errcode === 'number') return error.errcode;
-  return 0;
 }
 
 /** JavaScript's numbers are bound as floating point, with which SQLite would divide and compare otherwise. */

@@ -3,6 +3,7 @@ import { type Html, html } from './html.ts';
 
 const meanings: Readonly<Record<LimitName, string>> = {
   requestBytes: 'The JSON body of an operation that names no limit of its own',
+  apiKeys: 'API keys of one organization',
   messageBytes: 'One published message',
   batchBytes: 'One batch of messages, unzipped',
   batchMessages: 'Messages in one batch',

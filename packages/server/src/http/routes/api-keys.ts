@@ -1,13 +1,14 @@
 import type { ApiKeyRecord } from '../../identity/api-key-store.ts';
 import type { ApiKeys } from '../../identity/api-keys.ts';
-import type { Caller } from '../../identity/authenticator.ts';
 import type { Organization } from '../../organizations/organization-store.ts';
+import type { Organizations } from '../../organizations/organizations.ts';
 import { type Clock, timestamp } from '../../platform/clock.ts';
-import { problem } from '../../platform/problem.ts';
-import { answer, done, type HandlersOf } from '../handlers.ts';
+import { Problem, problem } from '../../platform/problem.ts';
+import { accountOf, answer, done, type HandlersOf } from '../handlers.ts';
 
 export function apiKeyHandlers(
   keys: ApiKeys,
+  organizations: Organizations,
   clock: Clock,
 ): HandlersOf<'createApiKey' | 'listApiKeys' | 'revokeApiKey'> {
   return {
@@ -18,17 +19,22 @@ export function apiKeyHandlers(
           errors,
         });
       }
-      const { key, secret } = await keys.create({
-        organizationId: organization.id,
-        description: body.description,
-        ownerType: 'USER',
-        ownerAccountId: accountOf(caller),
-        ownerUsername: caller.kind === 'key' ? caller.key.ownerUsername : caller.username,
-        revocable: true,
-        queueWhitelist: body.queueWhitelist,
-        expiresAt: body.expiresAt,
-      });
-      return answer({ ...describe(key, organization), secret });
+      const accountId = accountOf(caller);
+      const created = await keys.create(
+        {
+          organizationId: organization.id,
+          description: body.description,
+          ownerType: 'USER',
+          ownerAccountId: accountId,
+          ownerUsername: caller.kind === 'key' ? caller.key.ownerUsername : caller.username,
+          revocable: true,
+          queueWhitelist: body.queueWhitelist,
+          expiresAt: body.expiresAt,
+        },
+        (queries) => organizations.requireRole(queries, organization.id, accountId, 'MEMBER'),
+      );
+      if (created instanceof Problem) return created;
+      return answer({ ...describe(created.key, organization), secret: created.secret });
     },
     listApiKeys: async ({ caller, organization, role }) => {
       const found = await keys.list(organization.id, role === 'ADMIN' ? undefined : accountOf(caller));
@@ -45,10 +51,6 @@ export function apiKeyHandlers(
       return done;
     },
   };
-}
-
-function accountOf(caller: Caller): string | undefined {
-  return caller.kind === 'key' ? caller.key.ownerAccountId : caller.accountId;
 }
 
 function describe(key: ApiKeyRecord, organization: Organization) {

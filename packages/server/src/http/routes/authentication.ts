@@ -11,7 +11,7 @@ import { answerPasswordChallenge, answerTotpChallenge, signIn } from '../../iden
 import { confirmSignUp, signUp } from '../../identity/sign-up.ts';
 import type { Organizations } from '../../organizations/organizations.ts';
 import { Problem, problem } from '../../platform/problem.ts';
-import { answer, done, type HandlersOf } from '../handlers.ts';
+import { accountOf, answer, done, type HandlersOf } from '../handlers.ts';
 
 export function authenticationHandlers(
   identity: IdentityParts,
@@ -61,7 +61,7 @@ export function authenticationHandlers(
     totpRemove: async ({ body, caller, visitor }) =>
       (await removeTotp(identity, caller.accountId, body, visitor)) ?? done,
     whoAmI: async ({ caller }) => {
-      const accountId = caller.kind === 'key' ? caller.key.ownerAccountId : caller.accountId;
+      const accountId = accountOf(caller);
       const profile = accountId === undefined ? undefined : await identity.profiles.get(accountId);
       if (profile === undefined) return problem('CREDENTIAL_INVALID');
       const memberships = await organizations.memberships(profile.accountId);

@@ -2,7 +2,7 @@ import type { IdentityParts } from '../../identity/identity.ts';
 import { invite } from '../../organizations/invitations.ts';
 import type { Organizations } from '../../organizations/organizations.ts';
 import { timestamp } from '../../platform/clock.ts';
-import { answer, done, type HandlersOf } from '../handlers.ts';
+import { accountOf, answer, done, type HandlersOf } from '../handlers.ts';
 
 export function organizationHandlers(
   identity: IdentityParts,
@@ -32,10 +32,11 @@ export function organizationHandlers(
         })),
       });
     },
-    setMemberRole: async ({ path, body, organization }) =>
-      (await organizations.setMemberRole(organization.id, path.username, body.role)) ?? done,
-    removeMember: async ({ path, organization }) =>
-      (await organizations.removeMember(organization.id, path.username)) ?? done,
+    setMemberRole: async ({ path, body, caller, organization }) =>
+      (await organizations.setMemberRole(organization.id, accountOf(caller), path.username, body.role)) ??
+      done,
+    removeMember: async ({ path, caller, organization }) =>
+      (await organizations.removeMember(organization.id, accountOf(caller), path.username)) ?? done,
     rateLimitGet: async ({ organization }) => answer(organization.rateLimitLevel),
     rateLimitAdjust: async ({ query, organization }) => {
       await organizations.adjustRateLimit(organization, query.level);
