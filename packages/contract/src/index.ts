@@ -1,3 +1,4 @@
+import type { Static } from 'typebox';
 import { defaultLimits, type Limits } from './limits.ts';
 import type { Operation } from './operation.ts';
 import { authenticationOperations } from './operations/authentication.ts';
@@ -8,7 +9,7 @@ import { serviceOperations } from './operations/service.ts';
 import { stateOperations } from './operations/state.ts';
 import { taskOperations } from './operations/tasks.ts';
 import { topicOperations } from './operations/topics.ts';
-import { buildTypes } from './types/index.ts';
+import { buildTypes, type Types } from './types/index.ts';
 
 /** The whole interface for the given limits: every operation by id, and every named type. */
 export function buildContract(limits: Limits = defaultLimits) {
@@ -28,6 +29,9 @@ export function buildContract(limits: Limits = defaultLimits) {
     },
   };
 }
+
+/** A value of a named type of the interface. */
+export type NamedType<Name extends keyof Types> = Static<Types[Name]>;
 
 export type Contract = ReturnType<typeof buildContract>;
 export type Operations = Contract['operations'];
@@ -60,6 +64,7 @@ export {
   type Role,
   roleIncludes,
   roles,
+  type StreamedBody,
 } from './operation.ts';
 export { type ProblemCode, type ProblemDefinition, problems, problemType } from './problems.ts';
 export { type RateLimitLevelName, rateLimitLevels } from './types/organizations.ts';

@@ -127,12 +127,24 @@ export type BodyOf<O extends OperationDefinition> = O extends { readonly body: i
     : Uint8Array
   : undefined;
 
+/** A body that is no JSON document and is sent while it is made. */
+export interface StreamedBody {
+  readonly mediaType: string;
+  readonly chunks: AsyncIterable<string | Uint8Array>;
+}
+
+type AnswerBody<Response> = Response extends { readonly schema: infer S extends TSchema }
+  ? Response extends { readonly mediaTypes: readonly string[] }
+    ? Static<S> | StreamedBody
+    : Static<S>
+  : Response extends { readonly mediaTypes: readonly string[] }
+    ? StreamedBody
+    : undefined;
+
 /** An answer of an operation: one of its statuses with the body that goes with it. */
 export type AnswerOf<O extends OperationDefinition> = {
   [Status in keyof O['responses'] & number]: {
     readonly status: Status;
-    readonly body: O['responses'][Status] extends { readonly schema: infer S extends TSchema }
-      ? Static<S>
-      : undefined;
+    readonly body: AnswerBody<O['responses'][Status]>;
   };
 }[keyof O['responses'] & number];

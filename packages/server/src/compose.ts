@@ -4,14 +4,17 @@ import type { FastifyInstance } from 'fastify';
 import type { Settings } from './config/settings.ts';
 import { openDatabase } from './database/open.ts';
 import { loadSecrets } from './database/secrets.ts';
+import { openSqliteEventLog } from './events/sqlite/sqlite-event-log.ts';
 import { Gatekeeper } from './http/access.ts';
 import { buildApp } from './http/app.ts';
 import { sendProblem } from './http/problems.ts';
 import { apiKeyHandlers } from './http/routes/api-keys.ts';
 import { authenticationHandlers } from './http/routes/authentication.ts';
 import { organizationHandlers } from './http/routes/organizations.ts';
+import { publishingHandlers } from './http/routes/publishing.ts';
 import { serviceHandlers } from './http/routes/service.ts';
 import { stateHandlers } from './http/routes/state.ts';
+import { topicHandlers } from './http/routes/topics.ts';
 import { ApiKeys } from './identity/api-keys.ts';
 import { Attempts } from './identity/attempts.ts';
 import { Authenticator } from './identity/authenticator.ts';
@@ -25,6 +28,7 @@ import { Sessions } from './identity/sessions.ts';
 import { SigningKeys } from './identity/signing-keys.ts';
 import { Tokens } from './identity/tokens.ts';
 import { TotpCodes } from './identity/totp.ts';
+import { Ingest } from './ingest/ingest.ts';
 import { memoryLimiter } from './limits/memory.ts';
 import { postgresLimiter } from './limits/postgres.ts';
 import type { Mailer } from './mail/mail.ts';
@@ -46,6 +50,7 @@ import { type Random, systemRandom } from './platform/random.ts';
 import { Schedule } from './platform/schedule.ts';
 import { version } from './platform/version.ts';
 import { State } from './state/state.ts';
+import { Topics } from './topics/topics.ts';
 
 export interface Environment {
   readonly settings: Settings;
@@ -131,6 +136,9 @@ export async function compose(environment: Environment): Promise<Service> {
   };
   const keys = new ApiKeys({ database, clock, random, log, most: settings.limits.apiKeys });
   const organizations = new Organizations({ database, clock, random, keys });
+  const topics = new Topics(database, clock);
+  const events = await openSqliteEventLog({ directory: settings.dataDirectory, clock, onFatal });
+  const ingest = new Ingest({ topics, log: events, clock, random, limits: settings.limits });
   const state = new State({ database, clock, limits: settings.limits });
   const pageTokens = new PageTokens(secrets['page-tokens']);
   const limiter =
@@ -143,7 +151,7 @@ export async function compose(environment: Environment): Promise<Service> {
     await state.sweepExpired();
   });
 
-  let draining = false;
+  const stopping = new AbortController();
   const app = buildApp({
     contract,
     log,
@@ -154,8 +162,10 @@ export async function compose(environment: Environment): Promise<Service> {
     check: async () => {
       await database.check();
       await objects.check();
+      await events.check();
     },
-    isDraining: () => draining,
+    isDraining: () => stopping.signal.aborted,
+    stopping: stopping.signal,
     gatekeeper: new Gatekeeper(new Authenticator({ clock, tokens, sessions, keys }), organizations),
     rateLimits: new RateLimits(limiter, settings.rateLimitDefault),
     handlers: {
@@ -163,6 +173,8 @@ export async function compose(environment: Environment): Promise<Service> {
       ...organizationHandlers(identity, organizations),
       ...apiKeyHandlers(keys, organizations, clock),
       ...serviceHandlers(),
+      ...topicHandlers(topics),
+      ...publishingHandlers(ingest, topics, events),
       ...stateHandlers(state, pageTokens, settings.limits),
     },
     headers: { corsOrigins: settings.corsOrigins, https: publicUrl().startsWith('https:') },
@@ -192,7 +204,7 @@ export async function compose(environment: Environment): Promise<Service> {
       listeningUrl = url;
     },
     drain: () => {
-      draining = true;
+      stopping.abort();
     },
     close: () =>
       closeInOrder(log, [
@@ -201,6 +213,7 @@ export async function compose(environment: Environment): Promise<Service> {
         ['limiter', () => limiter.close()],
         ['mail', () => mailer.close()],
         ['objects', () => objects.close()],
+        ['events', () => events.close()],
         ['database', () => database.close()],
       ]),
   };

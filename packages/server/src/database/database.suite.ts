@@ -99,6 +99,7 @@ export function databaseSuite(name: string, createSite: () => Promise<Site>): vo
       await database.query.insertInto('members').values(oneOfEach.members).execute();
       await database.query.insertInto('api_keys').values(oneOfEach.api_keys).execute();
       await database.query.insertInto('state_entries').values(oneOfEach.state_entries).execute();
+      await database.query.insertInto('topic_definitions').values(oneOfEach.topic_definitions).execute();
       await database.query.insertInto('consumers').values(oneOfEach.consumers).execute();
       await database.query.insertInto('consumer_nodes').values(oneOfEach.consumer_nodes).execute();
       await database.query

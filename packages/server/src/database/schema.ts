@@ -18,6 +18,7 @@ export interface Schema {
   members: MemberRow;
   api_keys: ApiKeyRow;
   state_entries: StateEntryRow;
+  topic_definitions: TopicDefinitionRow;
   consumers: ConsumerRow;
   consumer_nodes: ConsumerNodeRow;
   consumer_registrations: ConsumerRegistrationRow;
@@ -236,4 +237,12 @@ export interface DeadLetterRow {
   bytes: number;
   /** The record as JSON. */
   record: string;
+}
+
+/** The topics of an organization, all in one document that has one version. */
+export interface TopicDefinitionRow {
+  organization_id: string;
+  version: number;
+  /** JSON. */
+  document: string;
 }

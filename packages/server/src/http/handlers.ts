@@ -8,6 +8,7 @@ import type {
   PathOf,
   QueryOf,
   Role,
+  StreamedBody,
 } from '@millrace/contract';
 import type { Caller } from '../identity/authenticator.ts';
 import type { Visitor } from '../identity/identity.ts';
@@ -31,7 +32,16 @@ export type Call<O extends OperationDefinition> = {
   readonly headers: HeadersOf<O>;
   readonly body: BodyOf<O>;
   readonly visitor: Visitor;
+  /** What the body of an operation with a raw body is said to be. */
+  readonly content: ContentHeaders;
+  /** Aborted when the service stops: an answer that has no end must end then. */
+  readonly stopping: AbortSignal;
 } & CallerOf<O>;
+
+export interface ContentHeaders {
+  readonly mediaType: string | undefined;
+  readonly encoding: string | undefined;
+}
 
 export type Handler<O extends OperationDefinition> = (call: Call<O>) => Promise<AnswerOf<O> | Problem>;
 
@@ -42,6 +52,22 @@ export type Handlers = {
 
 /** The handlers of one area. */
 export type HandlersOf<Ids extends keyof Handlers> = Pick<Handlers, Ids>;
+
+/** Answers with something that is sent while it is made. */
+export function stream(mediaType: string, chunks: AsyncIterable<string | Uint8Array>) {
+  return { status: 200, body: new Stream(mediaType, chunks) } as const;
+}
+
+/** Told from a JSON body by its class. */
+export class Stream implements StreamedBody {
+  readonly mediaType: string;
+  readonly chunks: AsyncIterable<string | Uint8Array>;
+
+  constructor(mediaType: string, chunks: AsyncIterable<string | Uint8Array>) {
+    this.mediaType = mediaType;
+    this.chunks = chunks;
+  }
+}
 
 /** An answer without a body. */
 export const done = { status: 200, body: undefined } as const;

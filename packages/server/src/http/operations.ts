@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import type { Contract, Operation, OperationId } from '@millrace/contract';
 import { listOperations } from '@millrace/contract';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -6,7 +7,7 @@ import type { RateLimits } from '../organizations/rate-limits.ts';
 import { Problem, problem } from '../platform/problem.ts';
 import type { Gatekeeper, Permission } from './access.ts';
 import { checkMediaType, checkNoBody, parseJson } from './body.ts';
-import type { Handlers } from './handlers.ts';
+import { type Handlers, Stream } from './handlers.ts';
 import type { KnownPaths } from './not-found.ts';
 import { pendingOperations } from './pending.ts';
 import { sendProblem } from './problems.ts';
@@ -33,6 +34,8 @@ export interface OperationServices {
   readonly gatekeeper: Gatekeeper;
   readonly rateLimits: RateLimits;
   readonly handlers: Handlers;
+  /** Aborted when the service stops. */
+  readonly stopping: AbortSignal;
 }
 
 const anyMethod = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
@@ -57,8 +60,7 @@ export function registerOperations(
       config: { operation: operation.id },
       bodyLimit: operation.limits?.bodyBytes ?? services.contract.limits.requestBytes,
       onRequest: admission(operation, validator, services),
-      handler: (request, reply) =>
-        respond(operation, validator, handler, services.gatekeeper, request, reply),
+      handler: (request, reply) => respond({ operation, validator, handler, services }, request, reply),
     });
     paths.add(url, operation.method === 'GET' ? ['GET', 'HEAD'] : methods);
   }
@@ -150,26 +152,30 @@ function pathParameters(request: FastifyRequest): Record<string, string> {
   return named;
 }
 
-async function respond(
-  operation: Operation,
-  validator: RequestValidator,
-  handler: AnyHandler,
-  gatekeeper: Gatekeeper,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<FastifyReply> {
+interface Route {
+  readonly operation: Operation;
+  readonly validator: RequestValidator;
+  readonly handler: AnyHandler;
+  readonly services: OperationServices;
+}
+
+async function respond(route: Route, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  const { operation, handler, services } = route;
   if (hasBody(request)) {
     // A body may take its time, and whoever sends it may have lost the right meanwhile.
-    const lost = await admitAgain(operation, gatekeeper, request);
+    const lost = await admitAgain(operation, services.gatekeeper, request);
     if (lost !== undefined) return sendProblem(reply, lost);
   }
-  const call = parseCall(operation, validator, request);
+  const call = parseCall(route, request);
   if (call instanceof Problem) return sendProblem(reply, call);
   // The one place where what the schemas have checked becomes what the types say.
   const outcome = await handler(call as never);
   if (outcome instanceof Problem) return sendProblem(reply, outcome);
   reply.code(outcome.status);
   if (outcome.body === undefined) return reply.send();
+  if (outcome.body instanceof Stream) {
+    return reply.header('content-type', outcome.body.mediaType).send(Readable.from(outcome.body.chunks));
+  }
   return reply.header('content-type', 'application/json; charset=utf-8').send(JSON.stringify(outcome.body));
 }
 
@@ -186,11 +192,7 @@ async function admitAgain(
   return undefined;
 }
 
-function parseCall(
-  operation: Operation,
-  validator: RequestValidator,
-  request: FastifyRequest,
-): object | Problem {
+function parseCall({ operation, validator, services }: Route, request: FastifyRequest): object | Problem {
   const query = { ...(request.query as Record<string, unknown>) };
   const invalidQuery =
     operation.access.kind === 'deployment'
@@ -207,6 +209,11 @@ function parseCall(
     headers: headers.values,
     body: body.value,
     visitor: { address: request.visitorAddress },
+    content: {
+      mediaType: request.headers['content-type'],
+      encoding: request.headers['content-encoding'],
+    },
+    stopping: services.stopping,
     ...request.permission,
   };
 }

@@ -1,6 +1,7 @@
 import { type ProblemCode, problems, problemType } from '@millrace/contract';
 import type { FastifyReply } from 'fastify';
 import { DatabaseBusyError, DatabaseUnavailableError } from '../database/errors.ts';
+import { EventLogFullError, EventLogUnavailableError } from '../events/events.ts';
 import { MailQueueFullError } from '../mail/mail.ts';
 import { type Problem, problem } from '../platform/problem.ts';
 
@@ -49,7 +50,8 @@ export function problemOfError(error: unknown, bodyLimit: number): Problem | und
   if (error instanceof DatabaseBusyError || error instanceof MailQueueFullError) {
     return problem('OVERLOADED', undefined, { retryAfterSeconds: 1 });
   }
-  if (error instanceof DatabaseUnavailableError) {
+  if (error instanceof EventLogFullError) return problem('OVERLOADED', undefined, { retryAfterSeconds: 1 });
+  if (error instanceof DatabaseUnavailableError || error instanceof EventLogUnavailableError) {
     return problem('STORAGE_FULL', undefined, { retryAfterSeconds: 5 });
   }
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';

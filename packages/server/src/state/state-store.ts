@@ -171,11 +171,7 @@ export async function listEntries(
 ): Promise<{ entries: ListedEntry[]; more: boolean }> {
   const { organizationId, mostEntries, mostBytes } = listing;
   const rows = await queries
-    .with('candidate', () =>
-      candidates(queries, listing, now)
-        .orderBy('merged_key')
-        .limit(mostEntries + 1),
-    )
+    .with('candidate', () => candidates(queries, listing, now))
     .with('page', (page) =>
       page.selectFrom('candidate').select((row) => [
         'merged_key',
@@ -205,20 +201,28 @@ export async function listEntries(
   return { entries, more: (rows[0]?.found ?? 0) > entries.length };
 }
 
-/** The keys that a page is taken from. Each part of it is one range of the primary key. */
-function candidates(queries: Queries, { organizationId, prefix, after }: Listing, now: number) {
+/** The keys that a page is taken from, and one more: the first ones of one range of the primary key. */
+function candidates(queries: Queries, listing: Listing, now: number) {
+  const { organizationId, prefix, after } = listing;
   const keys = queries
     .selectFrom('state_entries')
     .select(['merged_key', sql<number>`octet_length(attributes)`.as('bytes')])
     .where('organization_id', '=', organizationId)
     .where(isLive(now));
-  if (prefix === undefined) return after === undefined ? keys : keys.where('merged_key', '>', after);
-  // What follows a prefix begins with it and a colon; the semicolon is the character after the colon.
-  const below = keys.where('merged_key', '<', `${prefix};`);
+  const first = keys.orderBy('merged_key').limit(listing.mostEntries + 1);
+  if (prefix === undefined) return after === undefined ? first : first.where('merged_key', '>', after);
+  // What is below a prefix begins with it and a colon; the semicolon is the character after the colon.
+  const below = first.where('merged_key', '<', `${prefix};`);
   if (after !== undefined && after !== prefix) return below.where('merged_key', '>', after);
   const children = below.where('merged_key', '>=', `${prefix}:`);
-  // Other keys sort between the entry of the prefix itself and those below it.
-  return after === prefix ? children : keys.where('merged_key', '=', prefix).unionAll(children);
+  if (after === prefix) return children;
+  // Other keys sort between the entry of the prefix itself and those below it. The latter are cut off on
+  // their own, or PostgreSQL would read all of them before it sorts.
+  return keys
+    .where('merged_key', '=', prefix)
+    .unionAll(queries.selectFrom(children.as('child')).select(['child.merged_key', 'child.bytes']))
+    .orderBy('merged_key')
+    .limit(listing.mostEntries + 1);
 }
 
 /** Deletes some entries that have expired, and answers how many. Several nodes may do so at once. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import type { Database } from '../database/database.ts';
+import { DatabaseBusyError } from '../database/errors.ts';
 import { organization } from '../database/rows.suite.ts';
 import { adjustableClock } from '../platform/clock.ts';
 import { Problem } from '../platform/problem.ts';
@@ -61,6 +62,20 @@ export function stateSuite(
     const missing = async (keyParts: string[]) =>
       assert.equal(refusal(await get(keyParts)).code, 'STATE_NOT_FOUND');
     const rows = async () => (await database.query.selectFrom('state_entries').selectAll().execute()).length;
+
+    /** A node on which others come between the first queries and what follows them. */
+    function interrupted(change: () => Promise<unknown>, times = 1): State {
+      let left = times;
+      const query = database.query.withPlugin({
+        transformQuery: ({ node }) => node,
+        transformResult: async ({ result }) => {
+          left -= 1;
+          if (left >= 0) await change();
+          return result;
+        },
+      });
+      return new State({ database: { ...database, query }, clock, limits });
+    }
 
     async function listAll(keyPrefix: string[] = [], limit = 1000): Promise<StateEntry[]> {
       const entries: StateEntry[] = [];
@@ -269,23 +284,44 @@ export function stateSuite(
         assert.equal(new Set(versions).size, 1000);
       });
 
-      it('loses nothing to writes, and writes nothing to it, beside it', async () => {
-        let written = 0;
-        const write = async (index: number) => {
-          // Deleted and made again at the same version: what was read before must not come back.
-          if (index % 3 === 0) await other.delete(organizationId, ['a']);
-          else {
-            written += 1;
-            await other.upsert(organizationId, { keyParts: ['a'], attributes: { written, n: 0 } });
-          }
-        };
-        for (let round = 0; round < 60; round += 1) {
-          const [added] = await Promise.all([add('n'), write(round)]);
-          const { attributes } = good(added);
-          assert.ok(attributes.written === undefined || Number(attributes.written) >= written - 1);
-          const now = await get(['a']);
-          if (!(now instanceof Problem) && round % 3 !== 0) assert.equal(now.attributes.written, written);
+      it('is done again when the entry changed after it was read, though its version be the same', async () => {
+        const changes = [
+          async () => {
+            await state.delete(organizationId, ['a']);
+            await put(['a'], { n: 100 });
+          },
+          () => put(['a'], { n: 100 }),
+          () => put(['a'], { n: 100 }, 60),
+          async () => {
+            await state.delete(organizationId, ['a']);
+            await put(['a'], { n: 100 }, 60);
+          },
+        ];
+        for (const change of changes) {
+          await state.delete(organizationId, ['a']);
+          await put(['a'], { n: 7 });
+          const between = interrupted(change);
+          const { attributes, ttlInEpochSec } = good(
+            await between.increment(organizationId, { keyParts: ['a'], attribute: 'n' }),
+          );
+          assert.deepEqual(attributes, { n: 101 });
+          const present = good(await get(['a']));
+          assert.deepEqual([present.attributes, present.ttlInEpochSec], [attributes, ttlInEpochSec]);
         }
+        await state.delete(organizationId, ['a']);
+        const between = interrupted(() => put(['a'], { n: 100 }));
+        const made = await between.increment(organizationId, { keyParts: ['a'], attribute: 'n' });
+        assert.deepEqual([good(made).attributes, good(made).version], [{ n: 101 }, 2]);
+      });
+
+      it('gives up as busy when the entry never stays as it was read', async () => {
+        let n = 0;
+        const never = interrupted(() => put(['a'], { n: (n += 10) }), 1000);
+        await assert.rejects(
+          never.increment(organizationId, { keyParts: ['a'], attribute: 'n' }),
+          DatabaseBusyError,
+        );
+        assert.equal(good(await add('n')).attributes.n, n + 1);
       });
 
       it('that is refused does not keep others in the same line from counting', async () => {

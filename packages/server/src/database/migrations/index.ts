@@ -2,7 +2,8 @@ import { identity } from './0001-identity.ts';
 import { organizations } from './0002-organizations.ts';
 import { state } from './0003-state.ts';
 import { consumers } from './0004-consumers.ts';
+import { topics } from './0005-topics.ts';
 import type { Migration } from './migration.ts';
 
 /** Every migration in the order in which it is applied. */
-export const migrations: readonly Migration[] = [identity, organizations, state, consumers];
+export const migrations: readonly Migration[] = [identity, organizations, state, consumers, topics];

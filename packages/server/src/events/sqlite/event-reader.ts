@@ -86,8 +86,8 @@ export class EventReader {
   topics(organizationId: string | undefined): TopicAddress[] {
     const rows = organizationId === undefined ? this.#topics.all() : this.#topicsOf.all(organizationId);
     return rows.map((row) => ({
-      organizationId: String(row['organization_id']),
-      topicName: String(row['topic_name']),
+      organizationId: String(row.organization_id),
+      topicName: String(row.topic_name),
     }));
   }
 
@@ -157,7 +157,7 @@ class GatheredRecords {
 
   /** Adds what fits of a chunk, from an offset on. */
   add(row: Row, from: number): void {
-    const stored = row?.['records'];
+    const stored = row?.records;
     if (!(stored instanceof Uint8Array)) throw new Error('A chunk of the event log has no records');
     const { bytes, view, attributes, start } = openChunk(stored);
     if (this.#count > 0 && this.#attributes.size + attributes.length > mostAttributes) {

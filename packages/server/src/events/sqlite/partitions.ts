@@ -54,7 +54,7 @@ export class Partitions {
       this.#findTopic.get(organizationId, topicName) ??
       (make ? this.#insertTopic.get(organizationId, topicName) : undefined);
     if (row === undefined) return undefined;
-    const topic: Topic = { id: Number(row['id']), partitions: [] };
+    const topic: Topic = { id: Number(row.id), partitions: [] };
     const topics = this.#topics.get(organizationId) ?? new Map<string, Topic>();
     this.#topics.set(organizationId, topics.set(topicName, topic));
     this.#count += 1;
@@ -65,15 +65,15 @@ export class Partitions {
     const known = topic.partitions[partition];
     if (known !== undefined) return known;
     const chunk = this.#findLast.get(topic.id, partition);
-    const trimmedThrough = Number(this.#findTrimmed.get(topic.id, partition)?.['trimmed_through'] ?? 0);
-    const last = Math.max(trimmedThrough, Number(chunk?.['last_offset'] ?? 0));
+    const trimmedThrough = Number(this.#findTrimmed.get(topic.id, partition)?.trimmed_through ?? 0);
+    const last = Math.max(trimmedThrough, Number(chunk?.last_offset ?? 0));
     const found: Partition = {
       topic: topic.id,
       partition,
       last,
       stored: last,
       trimmedThrough,
-      acceptedThrough: Number(chunk?.['accepted_through'] ?? Number.NEGATIVE_INFINITY),
+      acceptedThrough: Number(chunk?.accepted_through ?? Number.NEGATIVE_INFINITY),
       waiting: [],
     };
     topic.partitions[partition] = found;

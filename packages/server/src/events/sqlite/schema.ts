@@ -43,7 +43,7 @@ const version = 1;
 
 /** Makes the tables in a new file; refuses one that a newer version has written. */
 export function prepareSchema(database: DatabaseSync): void {
-  const found = Number(database.prepare('pragma user_version').get()?.['user_version']);
+  const found = Number(database.prepare('pragma user_version').get()?.user_version);
   if (found > version) {
     throw new Error(`The event log was written by a newer version: its format is ${found}`);
   }

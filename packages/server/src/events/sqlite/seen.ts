@@ -80,7 +80,7 @@ function storedBuckets(database: DatabaseSync): number[] {
   const next = database.prepare('select min(bucket) as bucket from seen where bucket > ?');
   const buckets: number[] = [];
   for (let last = Number.NEGATIVE_INFINITY; ; ) {
-    const bucket = next.get(last)?.['bucket'];
+    const bucket = next.get(last)?.bucket;
     if (typeof bucket !== 'number') return buckets;
     buckets.push(bucket);
     last = bucket;

@@ -5,6 +5,7 @@ import {
   type AppendLimits,
   type AppendOutcome,
   type EventLog,
+  EventLogFullError,
   EventLogUnavailableError,
   type EventRecord,
   type PartitionAddress,
@@ -30,11 +31,6 @@ export interface SqliteEventLogOptions {
   readonly deduplicationMilliseconds?: number;
 }
 
-interface WaitingTrim {
-  resolve(): void;
-  reject(error: Error): void;
-}
-
 const defaultLimits: AppendLimits = { entries: 100_000, bytes: 64 * 1024 * 1024 };
 const defaultDeduplicationMilliseconds = 10 * 60_000;
 const mostWaitingQuestions = 10_000;
@@ -56,7 +52,7 @@ class SqliteEventLog implements EventLog {
   readonly #options: SqliteEventLogOptions;
   readonly #appends: AppendQueue;
   readonly #questions: Questions;
-  readonly #trims: WaitingTrim[] = [];
+  readonly #trims: PromiseWithResolvers<void>[] = [];
   readonly #notices = new Notices();
   readonly #attributes = new AttributesReader();
   #writer: Thread<ToWriter, FromWriter> | undefined;
@@ -142,10 +138,13 @@ class SqliteEventLog implements EventLog {
 
   async trim(address: PartitionAddress, through: number): Promise<void> {
     this.#refuseWhenOver();
-    await new Promise<void>((resolve, reject) => {
-      this.#trims.push({ resolve, reject });
-      this.#writer?.send({ kind: 'trim', address: addressOf(address), through });
-    });
+    if (this.#trims.length >= mostWaitingQuestions) {
+      throw new EventLogFullError('Too many are waiting to trim the event log');
+    }
+    const trim = Promise.withResolvers<void>();
+    this.#trims.push(trim);
+    this.#writer?.send({ kind: 'trim', address: addressOf(address), through });
+    await trim.promise;
   }
 
   async offsetAt(address: PartitionAddress, acceptedAt: number): Promise<number> {
@@ -170,7 +169,8 @@ class SqliteEventLog implements EventLog {
 
   async #close(): Promise<void> {
     clearInterval(this.#ticking);
-    await Promise.all([this.#appends.drained(), this.#questions.drained(), this.#trimmed()]);
+    const trims = Promise.allSettled(this.#trims.map((trim) => trim.promise));
+    await Promise.all([this.#appends.drained(), this.#questions.drained(), trims]);
     if (this.#ended === undefined) {
       // The writer last, so that it leaves everything in one file.
       await this.#reader?.close();
@@ -178,16 +178,6 @@ class SqliteEventLog implements EventLog {
     } else {
       await Promise.all([this.#reader?.terminate(), this.#writer?.terminate()]);
     }
-  }
-
-  /** Waits for the trims that were asked for, whatever becomes of them. */
-  async #trimmed(): Promise<void> {
-    const last = this.#trims.at(-1);
-    if (last === undefined) return;
-    await new Promise<void>((resolve) => {
-      this.#trims.push({ resolve, reject: () => resolve() });
-      this.#writer?.send({ kind: 'trim', address: nowhere, through: 0 });
-    });
   }
 
   #tick(): void {
@@ -236,8 +226,6 @@ class SqliteEventLog implements EventLog {
     for (const trim of this.#trims.splice(0)) trim.reject(unavailable(error));
   }
 }
-
-const nowhere: PartitionAddress = { organizationId: '', topicName: '', partition: 0 };
 
 function unavailable(cause: Error): EventLogUnavailableError {
   return new EventLogUnavailableError(`The event log has failed: ${cause.message}`, { cause });

@@ -1,0 +1,239 @@
+import { gunzip } from 'node:zlib';
+import type { Limits } from '@millrace/contract';
+import type { AppendEntry, EventLog } from '../events/events.ts';
+import { partitionOf } from '../events/partition.ts';
+import type { Clock } from '../platform/clock.ts';
+import { Problem, problem } from '../platform/problem.ts';
+import { type Random, randomBase62 } from '../platform/random.ts';
+import type { ResolvedTopic, Topics } from '../topics/topics.ts';
+import { splitArray, splitLines } from './documents.ts';
+import { type PointerReader, pointerReader } from './pointer.ts';
+
+export interface Publication {
+  readonly organizationId: string;
+  readonly topicName: string;
+  readonly mediaType: string | undefined;
+  readonly encoding: string | undefined;
+  readonly body: Uint8Array;
+}
+
+export interface BatchErrors {
+  readonly index: number;
+  readonly code: string;
+  readonly message: string;
+}
+
+export interface BatchOutcome {
+  readonly accepted: number;
+  readonly duplicates: number;
+  readonly rejected: number;
+  readonly errors: BatchErrors[];
+}
+
+const keyLength = 1024;
+const decoder = new TextDecoder('utf-8', { fatal: true });
+/** Media types under which existing clients send JSON objects. */
+const jsonTypes = new Set(['application/json', 'application/octet-stream', '']);
+
+/**
+ * The one door to the event log. A message is checked, stamped with its routes as they are at this moment,
+ * and appended as one record: when that is durable it is accepted for every destination at once.
+ */
+export class Ingest {
+  readonly #topics: Topics;
+  readonly #log: EventLog;
+  readonly #clock: Clock;
+  readonly #limits: Limits;
+  readonly #nextId: () => string;
+
+  constructor(parts: { topics: Topics; log: EventLog; clock: Clock; random: Random; limits: Limits }) {
+    this.#topics = parts.topics;
+    this.#log = parts.log;
+    this.#clock = parts.clock;
+    this.#limits = parts.limits;
+    this.#nextId = messageIds(parts.random);
+  }
+
+  async publish(
+    publication: Publication,
+    given: { readonly messageKey: string; readonly messageId?: string | undefined },
+  ): Promise<{ messageId: string; duplicate: boolean } | Problem> {
+    const topic = await this.#topics.resolve(publication.organizationId, publication.topicName);
+    if (topic === undefined) return noSuchTopic(publication.topicName);
+    const mediaType = mediaTypeOf(publication.mediaType);
+    if (holdsObjects(topic) && !jsonTypes.has(mediaType)) return notJson(mediaType);
+    const body = await decompress(publication, this.#limits.messageBytes);
+    if (body instanceof Problem) return body;
+    if (holdsObjects(topic)) {
+      const parsed = parse(body);
+      if (parsed === undefined) return problem('MALFORMED_JSON');
+      if (!isObject(parsed.value)) return problem('BODY_NOT_OBJECT');
+    }
+    const messageId = given.messageId ?? this.#nextId();
+    const [outcome] = await this.#log.append([
+      {
+        ...this.#addressOf(publication, given.messageKey),
+        id: messageId,
+        deduplicate: given.messageId !== undefined,
+        acceptedAt: this.#clock.now(),
+        mediaType: holdsObjects(topic) ? 'application/json' : mediaType,
+        routes: topic.routes,
+        body,
+      },
+    ]);
+    return { messageId, duplicate: outcome?.duplicate ?? false };
+  }
+
+  async publishMany(
+    publication: Publication,
+    paths: { readonly messageKeyPath?: string | undefined; readonly messageIdPath?: string | undefined },
+  ): Promise<BatchOutcome | Problem> {
+    const topic = await this.#topics.resolve(publication.organizationId, publication.topicName);
+    if (topic === undefined) return noSuchTopic(publication.topicName);
+    const body = await decompress(publication, this.#limits.batchBytes);
+    if (body instanceof Problem) return body;
+    const isLines = mediaTypeOf(publication.mediaType) === 'application/x-ndjson';
+    const documents = isLines ? splitLines(body) : splitArray(body);
+    if (documents === undefined)
+      return problem('MALFORMED_JSON', 'The body must be one JSON array of messages.');
+    if (documents.length > this.#limits.batchMessages) {
+      const detail = `A batch may have ${this.#limits.batchMessages} messages, and this one has ${documents.length}.`;
+      return problem('BODY_TOO_LARGE', detail);
+    }
+    const { entries, errors } = this.#read(publication, topic, documents, paths);
+    const outcomes = entries.length === 0 ? [] : await this.#log.append(entries);
+    const duplicates = outcomes.filter((outcome) => outcome.duplicate).length;
+    return {
+      accepted: outcomes.length - duplicates,
+      duplicates,
+      rejected: errors.length,
+      errors,
+    };
+  }
+
+  /** Reads each message of a batch; those that cannot be accepted are told apart by their place. */
+  #read(
+    publication: Publication,
+    topic: ResolvedTopic,
+    documents: readonly Uint8Array[],
+    paths: { readonly messageKeyPath?: string | undefined; readonly messageIdPath?: string | undefined },
+  ): { entries: AppendEntry[]; errors: BatchErrors[] } {
+    const entries: AppendEntry[] = [];
+    const errors: BatchErrors[] = [];
+    const keyOf = paths.messageKeyPath === undefined ? undefined : pointerReader(paths.messageKeyPath);
+    const idOf = paths.messageIdPath === undefined ? undefined : pointerReader(paths.messageIdPath);
+    const acceptedAt = this.#clock.now();
+    const objects = holdsObjects(topic);
+    for (const [index, body] of documents.entries()) {
+      const refuse = (code: string, message: string) => errors.push({ index, code, message });
+      if (body.length > this.#limits.messageBytes) {
+        refuse('BODY_TOO_LARGE', `is larger than the limit of ${this.#limits.messageBytes} bytes`);
+        continue;
+      }
+      const parsed = parse(body);
+      if (parsed === undefined) {
+        refuse('MALFORMED_JSON', 'is not JSON');
+        continue;
+      }
+      if (objects && !isObject(parsed.value)) {
+        refuse('BODY_NOT_OBJECT', 'is not a JSON object');
+        continue;
+      }
+      const id = idOf === undefined ? this.#nextId() : textAt(idOf, parsed.value);
+      // Without a key of their own messages have no order, and spread over all partitions.
+      const key = keyOf === undefined ? id : textAt(keyOf, parsed.value);
+      if (id === undefined) refuse('VALIDATION_FAILED', `has no id at ${paths.messageIdPath}`);
+      else if (key === undefined) refuse('VALIDATION_FAILED', `has no key at ${paths.messageKeyPath}`);
+      else {
+        entries.push({
+          ...this.#addressOf(publication, key),
+          id,
+          deduplicate: idOf !== undefined,
+          acceptedAt,
+          mediaType: 'application/json',
+          routes: topic.routes,
+          body,
+        });
+      }
+    }
+    return { entries, errors };
+  }
+
+  #addressOf(publication: Publication, key: string) {
+    return {
+      organizationId: publication.organizationId,
+      topicName: publication.topicName,
+      partition: partitionOf(key),
+      key,
+    };
+  }
+}
+
+/** Ids that are unique over restarts and nodes and cost next to nothing to make. */
+function messageIds(random: Random): () => string {
+  const start = randomBase62(random, 16);
+  let count = 0;
+  return () => {
+    count += 1;
+    return `${start}${count.toString(36).padStart(6, '0')}`;
+  };
+}
+
+function holdsObjects(topic: ResolvedTopic): boolean {
+  return topic.routes.lake || topic.routes.store;
+}
+
+function mediaTypeOf(header: string | undefined): string {
+  return header?.split(';', 1)[0]?.trim().toLowerCase() ?? '';
+}
+
+function noSuchTopic(topicName: string): Problem {
+  return problem(
+    'TOPIC_NOT_FOUND',
+    `There is no topic named ${topicName}, and undefined topics are not allowed.`,
+  );
+}
+
+function notJson(mediaType: string): Problem {
+  const detail = `This topic takes JSON objects: send application/json instead of ${mediaType.slice(0, 100)}.`;
+  return problem('MEDIA_TYPE_NOT_SUPPORTED', detail);
+}
+
+function parse(body: Uint8Array): { value: unknown } | undefined {
+  try {
+    return { value: JSON.parse(decoder.decode(body)) };
+  } catch {
+    return undefined;
+  }
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** A key or id in a message: text, or a number or boolean as text. */
+function textAt(reader: PointerReader, document: unknown): string | undefined {
+  const value = reader(document);
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value);
+  if (typeof value !== 'string' || value === '' || value.length > keyLength || value.includes('\0')) {
+    return undefined;
+  }
+  return value;
+}
+
+/** Unpacks a body that was sent zipped, never beyond its limit. */
+async function decompress(publication: Publication, limit: number): Promise<Uint8Array | Problem> {
+  const { body, encoding } = publication;
+  if (encoding === undefined || encoding === 'identity') return body;
+  if (encoding.toLowerCase() !== 'gzip') {
+    return problem('MEDIA_TYPE_NOT_SUPPORTED', 'The only content encoding that is understood is gzip.');
+  }
+  return new Promise((resolve) => {
+    gunzip(body, { maxOutputLength: limit }, (error, unzipped) => {
+      if (error === null) resolve(unzipped);
+      else if ('code' in error && error.code === 'ERR_BUFFER_TOO_LARGE') {
+        resolve(problem('BODY_TOO_LARGE', `The unzipped body is larger than the limit of ${limit} bytes.`));
+      } else resolve(problem('MALFORMED_REQUEST', 'The body is not what its content encoding says.'));
+    });
+  });
+}

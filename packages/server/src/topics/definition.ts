@@ -1,0 +1,57 @@
+import type { NamedType } from '@millrace/contract';
+import type { FieldError } from '../platform/problem.ts';
+
+/** What becomes of the messages of a topic. */
+export type TopicDefinition = NamedType<'Topic'>;
+
+/** How a message becomes a state entry: which fields are its key. */
+export type StoreKey = NamedType<'StoreKey'>;
+
+/** All topics of an organization. Every change makes one more version. */
+export interface TopicsDocument {
+  readonly allowUndefined: boolean;
+  /** What becomes of messages to topics that are not defined. */
+  readonly undefinedTopic?: TopicDefinition | undefined;
+  readonly topics: ReadonlyMap<string, TopicDefinition>;
+  readonly version: number;
+}
+
+/** A new organization takes any topic and lets its messages land in the lake. */
+export const initialDocument: TopicsDocument = {
+  allowUndefined: true,
+  undefinedTopic: { batch: {} },
+  topics: new Map(),
+  version: 0,
+};
+
+/** What a schema cannot say about a definition: its keys and streams must make sense together. */
+export function definitionErrors(definition: TopicDefinition, at = ''): FieldError[] {
+  const errors: FieldError[] = [];
+  const streams = (definition.streams ?? []).map((stream) => stream.name);
+  for (const [index, name] of streams.entries()) {
+    if (streams.indexOf(name) !== index) {
+      errors.push({ pointer: `${at}/streams/${index}/name`, message: 'names a stream a second time' });
+    }
+  }
+  const keys = definition.store?.keys ?? [];
+  const seen = new Set<string>();
+  for (const [index, key] of keys.entries()) {
+    const place = `${at}/store/keys/${index}`;
+    if (key.tableType === 'PRIMARY' && key.indexNumber !== undefined) {
+      errors.push({ pointer: `${place}/indexNumber`, message: 'is only for GSI and LSI keys' });
+    }
+    if (key.tableType !== 'PRIMARY' && key.indexNumber === undefined) {
+      errors.push({ pointer: `${place}/indexNumber`, message: 'is required for GSI and LSI keys' });
+    }
+    const name = `${key.tableType} ${key.indexNumber}`;
+    if (key.tableType !== 'PRIMARY' && seen.has(name)) {
+      errors.push({ pointer: place, message: `is a second key of ${name}` });
+    }
+    seen.add(name);
+  }
+  const primary = keys.filter((key) => key.tableType === 'PRIMARY').length;
+  if (definition.store !== undefined && primary !== 1) {
+    errors.push({ pointer: `${at}/store/keys`, message: 'must have exactly one PRIMARY key' });
+  }
+  return errors;
+}
