@@ -19,6 +19,8 @@ async function databaseOf(dataDirectory: string): Promise<Record<string, string>
 }
 
 const entry = fileURLToPath(new URL('../../packages/server/src/main.ts', import.meta.url));
+/** As `npm start` has it. */
+const compileCache = fileURLToPath(new URL('../../node_modules/.cache/millrace', import.meta.url));
 const startMilliseconds = 20_000;
 const stopMilliseconds = 40_000;
 
@@ -96,7 +98,12 @@ export interface Launched {
 /** Runs the entry of the service with exactly this environment, besides what a process needs to run at all. */
 export function launch(environment: Readonly<Record<string, string>>): Launched {
   const child = spawn(process.execPath, [entry], {
-    env: { PATH: process.env.PATH, MILLRACE_LOG_LEVEL: 'warn', ...environment },
+    env: {
+      PATH: process.env.PATH,
+      NODE_COMPILE_CACHE: compileCache,
+      MILLRACE_LOG_LEVEL: 'warn',
+      ...environment,
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let stdout = '';

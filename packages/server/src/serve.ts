@@ -3,6 +3,7 @@ import { compose, type Service } from './compose.ts';
 import { readSettings, type Settings } from './config/settings.ts';
 import { openDataDirectory } from './platform/data-directory.ts';
 import { createLog, type Log } from './platform/log.ts';
+import { releaseStartMemory } from './platform/memory.ts';
 
 /** The whole of a shutdown must be over in this time, whatever hangs. */
 const lastResortMilliseconds = 9_000;
@@ -61,6 +62,7 @@ export async function serve(): Promise<void> {
   flushCompileCache();
   log.info({ event: 'service.ready', url }, 'ready');
   process.stdout.write(`millrace ready on ${url}\n`);
+  releaseStartMemory();
 }
 
 async function listen(service: Service, settings: Settings): Promise<string | undefined> {
