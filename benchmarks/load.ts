@@ -1,4 +1,7 @@
 import { execFile, spawnSync } from 'node:child_process';
+import { mkdtemp, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { rawLoad } from './raw-load.ts';
 
@@ -9,6 +12,8 @@ export interface LoadOptions {
   readonly headers?: Readonly<Record<string, string>>;
   readonly connections: number;
   readonly seconds: number;
+  /** Sent with POST, when given. `NUMBER` in the URL stands for a number from 0 to 999 that changes each time. */
+  readonly body?: string;
 }
 
 export interface LoadResult {
@@ -38,14 +43,48 @@ function has(command: string): boolean {
   return spawnSync('sh', ['-c', `command -v ${command}`]).status === 0;
 }
 
+/** The script that makes wrk send a body: without one it can only GET. */
+async function postScript({ url, body = '', headers = {} }: LoadOptions): Promise<string> {
+  const file = join(await mkdtemp(join(tmpdir(), 'millrace-bench-')), 'post.lua');
+  const { pathname, search } = new URL(url);
+  const lines = Object.entries(headers).map(
+    ([name, value]) => `wrk.headers[${quoted(name)}] = ${quoted(value)}`,
+  );
+  const [before = '', after] = `${pathname}${search}`.split('NUMBER');
+  const path =
+    after === undefined ? quoted(before) : `${quoted(before)} .. (count % 1000) .. ${quoted(after)}`;
+  await writeFile(
+    file,
+    `${lines.join('\n')}
+wrk.method = "POST"
+wrk.body = ${quoted(body)}
+local count = 0
+request = function()
+  count = count + 1
+  return wrk.format(nil, ${path})
+end
+`,
+  );
+  return file;
+}
+
+function quoted(text: string): string {
+  return JSON.stringify(text);
+}
+
 async function wrk(options: LoadOptions): Promise<LoadResult> {
+  if (options.body !== undefined) return runWrk(options, ['-s', await postScript(options)]);
   const headers = Object.entries(options.headers ?? {}).flatMap(([name, value]) => [
     '-H',
     `${name}: ${value}`,
   ]);
+  return runWrk(options, headers);
+}
+
+async function runWrk(options: LoadOptions, more: readonly string[]): Promise<LoadResult> {
   const { stdout } = await run(
     'wrk',
-    ['-t1', `-c${options.connections}`, `-d${options.seconds}s`, '--latency', ...headers, options.url],
+    ['-t1', `-c${options.connections}`, `-d${options.seconds}s`, '--latency', ...more, options.url],
     { timeout: (options.seconds + 30) * 1000 },
   );
   const failed = /Non-2xx or 3xx responses: (\d+)/.exec(stdout)?.[1];

@@ -2,11 +2,12 @@ import { parseArgs } from 'node:util';
 import { findLoadTool } from './load.ts';
 import { printRows, type Row } from './row.ts';
 import { authenticatedReads } from './rows/authenticated-read.ts';
+import { publishAndState, publishBatches } from './rows/publish.ts';
 import { coldStart, idleMemory } from './rows/start.ts';
 
 const usage = `Measures the service next to what the machine can do at best, in one run.
 
-  npm run bench [-- --seconds N] [--rounds N] [--only start|memory|reads]
+  npm run bench [-- --seconds N] [--rounds N] [--only start,memory,reads,publish,batches]
 
 Machines differ and are noisy: read the ratios, not the figures. A missed bar fails nothing.
 `;
@@ -29,6 +30,8 @@ if (values.help) {
     start: async () => [await coldStart()],
     memory: async () => [await idleMemory()],
     reads: () => authenticatedReads(tool, Number(values.seconds), Number(values.rounds)),
+    publish: () => publishAndState(tool, Number(values.seconds), Number(values.rounds)),
+    batches: async () => [await publishBatches(Number(values.seconds), Number(values.rounds))],
   };
   const wanted = values.only === undefined ? Object.keys(measures) : values.only.split(',');
   const unknown = wanted.find((name) => !(name in measures));

@@ -4,8 +4,16 @@ import type { LoadOptions, LoadResult } from './load.ts';
 /** One request after the other on each connection, until the time is over. */
 export async function rawLoad(options: LoadOptions): Promise<LoadResult> {
   const { hostname, port, pathname, search, host } = new URL(options.url);
+  const { body } = options;
   const headers = Object.entries(options.headers ?? {}).map(([name, value]) => `${name}: ${value}\r\n`);
-  const request = `GET ${pathname}${search} HTTP/1.1\r\nhost: ${host}\r\n${headers.join('')}\r\n`;
+  if (body !== undefined) headers.push(`content-length: ${Buffer.byteLength(body)}\r\n`);
+  const head = ` HTTP/1.1\r\nhost: ${host}\r\n${headers.join('')}\r\n`;
+  let count = 0;
+  const request = () => {
+    if (body === undefined) return `GET ${pathname}${search}${head}`;
+    count += 1;
+    return `POST ${`${pathname}${search}`.replace('NUMBER', String(count % 1000))}${head}${body}`;
+  };
   const latencies: number[] = [];
   const end = performance.now() + options.seconds * 1000;
 
@@ -16,7 +24,7 @@ export async function rawLoad(options: LoadOptions): Promise<LoadResult> {
       let received = '';
       const ask = () => {
         started = performance.now();
-        socket.write(request);
+        socket.write(request());
       };
       socket.setEncoding('latin1');
       socket.on('connect', ask);

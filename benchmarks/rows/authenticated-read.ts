@@ -1,8 +1,6 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import { newApiKey, newOrganization, newPerson } from '../../acceptance/harness/people.ts';
 import { startService } from '../../acceptance/harness/service.ts';
+import { startBareServer } from '../bare.ts';
 import type { LoadTool } from '../load.ts';
 import { median, type Row } from '../row.ts';
 
@@ -11,14 +9,10 @@ const barRatio = 0.4;
 
 /** Reads that need a credential, next to a server that does nothing, with the same client in the same run. */
 export async function authenticatedReads(tool: LoadTool, seconds: number, rounds: number): Promise<Row[]> {
-  const bare = spawn(process.execPath, [fileURLToPath(new URL('../bare-http.ts', import.meta.url))], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+  const bare = await startBareServer();
   // The limit of the organization is not what is measured.
   const service = await startService({ environment: { MILLRACE_RATE_LIMIT_DEFAULT: '1000000' } });
   try {
-    const [line] = await once(bare.stdout, 'data');
-    const bareUrl = /http:\S+/.exec(String(line))?.[0] ?? '';
     const person = await newPerson(service);
     const organizationName = await newOrganization(service, person);
     const key = await newApiKey(service, person.accessToken, organizationName);
@@ -40,7 +34,7 @@ export async function authenticatedReads(tool: LoadTool, seconds: number, rounds
       const slowest: number[] = [];
       // Taking turns, so that a noisy moment of the machine falls on both.
       for (let round = 0; round <= rounds; round += 1) {
-        const one = await tool.measure({ url: bareUrl, connections, seconds });
+        const one = await tool.measure({ url: bare.url, connections, seconds });
         const other = await tool.measure({ ...read, connections, seconds });
         if (round === 0) continue; // The first is for warming up.
         compared.push(one.requestsPerSecond);
@@ -59,7 +53,7 @@ export async function authenticatedReads(tool: LoadTool, seconds: number, rounds
     }
     return rows;
   } finally {
-    bare.kill('SIGTERM');
+    bare.stop();
     await service.remove();
   }
 }
