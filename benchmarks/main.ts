@@ -2,12 +2,13 @@ import { parseArgs } from 'node:util';
 import { findLoadTool } from './load.ts';
 import { printRows, type Row } from './row.ts';
 import { authenticatedReads } from './rows/authenticated-read.ts';
+import { manyConnections } from './rows/connections.ts';
 import { publishAndState, publishBatches } from './rows/publish.ts';
 import { coldStart, idleMemory } from './rows/start.ts';
 
 const usage = `Measures the service next to what the machine can do at best, in one run.
 
-  npm run bench [-- --seconds N] [--rounds N] [--only start,memory,reads,publish,batches]
+  npm run bench [-- --seconds N] [--rounds N] [--only start,memory,reads,publish,batches,connections]
 
 Machines differ and are noisy: read the ratios, not the figures. A missed bar fails nothing.
 `;
@@ -31,6 +32,7 @@ if (values.help) {
     memory: async () => [await idleMemory()],
     reads: () => authenticatedReads(tool, Number(values.seconds), Number(values.rounds)),
     publish: () => publishAndState(tool, Number(values.seconds), Number(values.rounds)),
+    connections: async () => [await manyConnections(Number(values.seconds))],
     batches: async () => [await publishBatches(Number(values.seconds), Number(values.rounds))],
   };
   const wanted = values.only === undefined ? Object.keys(measures) : values.only.split(',');

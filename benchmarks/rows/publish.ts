@@ -1,49 +1,11 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { call } from '../../acceptance/harness/client.ts';
-import { newApiKey, newOrganization, newPerson } from '../../acceptance/harness/people.ts';
-import { type RunningService, startService } from '../../acceptance/harness/service.ts';
 import { startBareServer } from '../bare.ts';
 import type { LoadOptions, LoadResult, LoadTool } from '../load.ts';
 import { median, type Row } from '../row.ts';
+import { message, openSite, residentMebibytes } from '../site.ts';
 
 const connections = 64;
-/** 200 bytes, as an event of a web site may look. */
-const message = JSON.stringify({
-  page: '/pricing',
-  referrer: 'https://www.example.com/search?q=data',
-  user: 'user-000042',
-  session: 'f3b1c2d4e5',
-  at: '2026-11-15T09:30:00.000Z',
-  duration: 1234,
-  ok: true,
-}).padEnd(200, ' ');
-
-interface Site {
-  readonly service: RunningService;
-  readonly organizationUrl: string;
-  readonly headers: Readonly<Record<string, string>>;
-}
-
-/** A service with an organization and a topic that feeds the lake and one stream. */
-async function openSite(): Promise<Site> {
-  const service = await startService({ environment: { MILLRACE_RATE_LIMIT_DEFAULT: '1000000' } });
-  const person = await newPerson(service);
-  const organizationName = await newOrganization(service, person);
-  await call(service.url, 'updateTopic', {
-    token: person.accessToken,
-    path: { organizationName, topicName: 'clicks' },
-    body: { batch: {}, streams: [{ name: 'clicks' }] },
-  });
-  const key = await newApiKey(service, person.accessToken, organizationName);
-  return {
-    service,
-    organizationUrl: `${service.url}/v1/organization/${organizationName}`,
-    headers: { authorization: `Bearer ${key.secret}`, 'content-type': 'application/json' },
-  };
-}
-
 /** Publishing and state, one request a message, next to a server that reads the body and answers. */
 export async function publishAndState(tool: LoadTool, seconds: number, rounds: number): Promise<Row[]> {
   const bare = await startBareServer();
@@ -112,11 +74,6 @@ export async function publishAndState(tool: LoadTool, seconds: number, rounds: n
     bare.stop();
     await service.remove();
   }
-}
-
-function residentMebibytes(service: RunningService): number {
-  const status = readFileSync(`/proc/${service.process.pid}/status`, 'utf8');
-  return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) / 1024;
 }
 
 /** NDJSON of a thousand messages a request, next to a loop that inserts the same rows into SQLite. */

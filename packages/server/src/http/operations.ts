@@ -17,6 +17,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** What the request may do; set before the handler of an operation runs. */
     permission: Permission | undefined;
+    /** When the request was let in, by a clock that only goes forward. */
+    admittedAt: number;
     /** Where the request comes from; empty on operations that do not ask. */
     visitorAddress: string;
   }
@@ -38,6 +40,9 @@ export interface OperationServices {
   readonly stopping: AbortSignal;
 }
 
+/** A body that arrives within this is as good as one that was there at once. */
+const soonMilliseconds = 20;
+
 const anyMethod = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 
 /** Makes a route of every operation of the contract. */
@@ -48,6 +53,7 @@ export function registerOperations(
 ): void {
   app.decorateRequest('permission', undefined);
   app.decorateRequest('visitorAddress', '');
+  app.decorateRequest('admittedAt', 0);
   const handlers = new Map<string, AnyHandler>(Object.entries(services.handlers));
   for (const operation of listOperations(services.contract)) {
     const handler = handlers.get(operation.id) ?? pendingHandler(operation.id);
@@ -101,6 +107,7 @@ function admission(operation: Operation, validator: RequestValidator, services: 
       return then(gatekeeper.permit(operation.access, caller, parameters), (permission) => {
         if (permission instanceof Problem) return permission;
         request.permission = permission;
+        request.admittedAt = performance.now();
         if (permission.organization === undefined) return checkBodyType(operation, request);
         return then(rateLimits.take(permission.organization), (decision) => {
           reply.header('ratelimit-policy', decision.policyHeader);
@@ -161,7 +168,7 @@ interface Route {
 
 async function respond(route: Route, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { operation, handler, services } = route;
-  if (hasBody(request)) {
+  if (performance.now() - request.admittedAt > soonMilliseconds) {
     // A body may take its time, and whoever sends it may have lost the right meanwhile.
     const lost = await admitAgain(operation, services.gatekeeper, request);
     if (lost !== undefined) return sendProblem(reply, lost);
