@@ -51,7 +51,7 @@ const patterns = [
   'packages/*/src/**/*.engine.test.ts',
   'acceptance/**/*.engine.test.ts',
   // What people do is tested once more with everything in PostgreSQL: the harness looks for one.
-  'acceptance/{sign-up,sign-in,passwords,organizations,api-keys,access-table}.test.ts',
+  'acceptance/{sign-up,sign-in,passwords,organizations,api-keys,access-table,topics,state}.test.ts',
 ];
 
 async function main(): Promise<number> {

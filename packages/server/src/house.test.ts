@@ -15,7 +15,7 @@ const uses: Readonly<Record<string, readonly string[]>> = {
   identity: ['database', 'limits', 'mail', 'platform'],
   events: ['platform'],
   topics: ['database', 'platform'],
-  state: ['database', 'platform'],
+  state: ['consumers', 'topics', 'events', 'database', 'platform'],
   consumers: ['events', 'database', 'platform'],
   ingest: ['topics', 'events', 'platform'],
   organizations: ['identity', 'database', 'limits', 'mail', 'platform'],

@@ -75,6 +75,7 @@ export function stateOperations(types: Types, limits: Limits) {
       parameters: { path: inOrganization },
       body: { schema: types.StateIncrementRequest },
       responses: { 200: { description: 'The entry.', schema: types.StateEntry } },
+      problems: ['BODY_TOO_LARGE'],
       example: {
         path: organization,
         body: { keyParts: ['user', '42'], attribute: 'visits', by: 1 },

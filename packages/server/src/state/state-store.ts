@@ -1,6 +1,7 @@
 import { type ExpressionBuilder, type Kysely, sql } from 'kysely';
 import type { Database } from '../database/database.ts';
 import type { Schema } from '../database/schema.ts';
+import { prepared } from './prepared.ts';
 
 export type Queries = Kysely<Schema>;
 
@@ -22,23 +23,26 @@ export interface FoundEntry {
   readonly expiresAt: number | null;
 }
 
+const selectEntry = prepared((queries) =>
+  queries
+    .selectFrom('state_entries')
+    .select(['attributes', 'version', 'expires_at'])
+    .where('organization_id', '=', '')
+    .where('merged_key', '=', ''),
+);
+
 export async function findEntry(
   queries: Queries,
   organizationId: string,
   mergedKey: string,
   now: number,
 ): Promise<FoundEntry | undefined> {
-  const row = await queries
-    .selectFrom('state_entries')
-    .select(['attributes', 'version', 'expires_at'])
-    .where('organization_id', '=', organizationId)
-    .where('merged_key', '=', mergedKey)
-    .executeTakeFirst();
+  const [row] = await selectEntry(queries, [organizationId, mergedKey]);
   if (row === undefined || (row.expires_at !== null && row.expires_at <= now)) return undefined;
   return { attributes: row.attributes, version: row.version, expiresAt: row.expires_at };
 }
 
-/** What becomes of an entry that is written over. Built once, because putting together a query takes time. */
+/** What becomes of an entry that is written over. */
 const overwritten = {
   attributes: sql<string>`excluded.attributes`,
   expires_at: sql<number>`excluded.expires_at`,
@@ -49,23 +53,37 @@ const overwritten = {
 const nextVersion = sql<number>`case when state_entries.expires_at <= excluded.updated_at
   then excluded.version else state_entries.version + 1 end`;
 
-/** Writes entries whatever was there before, and answers their versions. Each key may occur once. */
-export async function putEntries(
-  queries: Queries,
-  entries: readonly WrittenEntry[],
-  now: number,
-): Promise<number[]> {
-  const rows = await queries
+function overwrite(queries: Queries, rows: readonly Schema['state_entries'][]) {
+  return queries
     .insertInto('state_entries')
-    .values(entries.map((entry) => rowOf(entry, 1, now)))
+    .values(rows)
     .onConflict((conflict) =>
       conflict
         .columns(['organization_id', 'merged_key'])
         .doUpdateSet({ ...overwritten, version: nextVersion }),
-    )
-    .returning('version')
-    .execute();
-  return rows.map((row) => row.version);
+    );
+}
+
+const blank = { organizationId: '', mergedKey: '', keyParts: [], attributes: '', expiresAt: 0 };
+const overwriteOne = prepared((queries) => overwrite(queries, [rowOf(blank, 1, 0)]).returning('version'));
+
+/** Writes an entry whatever was there before, and answers its version. */
+export async function putEntry(queries: Queries, entry: WrittenEntry, now: number): Promise<number> {
+  const [row] = await overwriteOne(queries, Object.values(rowOf(entry, 1, now)));
+  if (row === undefined) throw new Error('the database gave no version for an entry');
+  return row.version;
+}
+
+/** Writes entries whatever was there before. Each key may occur once. */
+export async function putEntries(
+  queries: Queries,
+  entries: readonly WrittenEntry[],
+  now: number,
+): Promise<void> {
+  await overwrite(
+    queries,
+    entries.map((entry) => rowOf(entry, 1, now)),
+  ).execute();
 }
 
 /** Writes an entry where there is none, or none any more. False when there is one. */

@@ -12,6 +12,8 @@ import {
   insertEntry,
   listEntries,
   putEntries,
+  putEntry,
+  type Queries,
   replaceVersion,
   type WrittenEntry,
 } from './state-store.ts';
@@ -120,10 +122,9 @@ export class State {
     if (entry instanceof Problem) return entry;
     const version =
       expectedVersion === undefined
-        ? (await putEntries(this.#database.query, [entry], now))[0]
+        ? await putEntry(this.#database.query, entry, now)
         : await this.#putExpecting(entry, expectedVersion, now);
     if (version instanceof Problem) return version;
-    if (version === undefined) throw new Error('the database gave no version for an entry');
     return entryOf(entry, upsert.attributes, version, entry.expiresAt);
   }
 
@@ -133,6 +134,19 @@ export class State {
    * place in which it was given, and left out.
    */
   async upsertMany(organizationId: string, upserts: readonly Upsert[]): Promise<(Problem | undefined)[]> {
+    // What fits one statement needs no transaction.
+    if (upserts.length <= putAtOnce) return this.writeWithin(this.#database.query, organizationId, upserts);
+    return this.#database.transaction((transaction) =>
+      this.writeWithin(transaction, organizationId, upserts),
+    );
+  }
+
+  /** Writes many entries like `upsertMany`, together with whatever else a transaction does. */
+  async writeWithin(
+    queries: Queries,
+    organizationId: string,
+    upserts: readonly Upsert[],
+  ): Promise<(Problem | undefined)[]> {
     const now = this.#clock.now();
     const problems: (Problem | undefined)[] = [];
     const entries = new Map<string, WrittenEntry>();
@@ -143,15 +157,16 @@ export class State {
     }
     // In one order, so that two who write the same entries never wait for each other.
     const sorted = [...entries.values()].sort((one, other) => (one.mergedKey < other.mergedKey ? -1 : 1));
-    const { query } = this.#database;
-    if (sorted.length > putAtOnce) {
-      await this.#database.transaction(async (transaction) => {
-        for (let start = 0; start < sorted.length; start += putAtOnce) {
-          await putEntries(transaction, sorted.slice(start, start + putAtOnce), now);
-        }
-      });
-    } else if (sorted.length > 0) await putEntries(query, sorted, now);
+    for (let start = 0; start < sorted.length; start += putAtOnce) {
+      await putEntries(queries, sorted.slice(start, start + putAtOnce), now);
+    }
     return problems;
+  }
+
+  /** What keeps an entry from being written, without writing it. */
+  check(organizationId: string, upsert: Upsert): Problem | undefined {
+    const entry = this.#written(organizationId, upsert, this.#clock.now());
+    return entry instanceof Problem ? entry : undefined;
   }
 
   /** Deletes an entry, whether or not there is one. */
