@@ -20,6 +20,8 @@ const root = join(import.meta.dirname, '..');
 /** In the order in which their commands build on each other. */
 const read = [
   'README.md',
+  'docs/topics-and-publishing.md',
+  'docs/state.md',
   'docs/identity.md',
   'docs/organizations.md',
   'docs/errors.md',

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { buildContract } from '@millrace/contract';
 import type { FastifyInstance } from 'fastify';
 import type { Settings } from './config/settings.ts';
+import { ConsumerRunner } from './consumers/runner.ts';
 import { openDatabase } from './database/open.ts';
 import { loadSecrets } from './database/secrets.ts';
 import { openSqliteEventLog } from './events/sqlite/sqlite-event-log.ts';
@@ -44,12 +45,14 @@ import { RateLimits } from './organizations/rate-limits.ts';
 import { type Clock, systemClock } from './platform/clock.ts';
 import type { Log } from './platform/log.ts';
 import { createMetrics } from './platform/metrics.ts';
+import { nodeIdOf } from './platform/node-id.ts';
 import { PageTokens } from './platform/page-token.ts';
 import { problem } from './platform/problem.ts';
 import { type Random, systemRandom } from './platform/random.ts';
 import { Schedule } from './platform/schedule.ts';
 import { version } from './platform/version.ts';
 import { State } from './state/state.ts';
+import { TopicStores } from './state/topic-stores.ts';
 import { Topics } from './topics/topics.ts';
 
 export interface Environment {
@@ -138,8 +141,30 @@ export async function compose(environment: Environment): Promise<Service> {
   const organizations = new Organizations({ database, clock, random, keys });
   const topics = new Topics(database, clock);
   const events = await openSqliteEventLog({ directory: settings.dataDirectory, clock, onFatal });
-  const ingest = new Ingest({ topics, log: events, clock, random, limits: settings.limits });
+  const runner = new ConsumerRunner({
+    database,
+    events,
+    clock,
+    random,
+    log,
+    nodeId: await nodeIdOf(settings.dataDirectory, random),
+  });
+  const ingest = new Ingest({
+    topics,
+    stores: { follow: (...topic) => stores.follow(...topic) },
+    log: events,
+    clock,
+    random,
+    limits: settings.limits,
+  });
   const state = new State({ database, clock, limits: settings.limits });
+  const stores = new TopicStores({
+    topics,
+    state,
+    log: events,
+    register: (consumer) => runner.register(consumer),
+  });
+  await stores.start();
   const pageTokens = new PageTokens(secrets['page-tokens']);
   const limiter =
     database.engine === 'postgres' ? postgresLimiter(database.query, clock) : memoryLimiter(clock);
@@ -151,12 +176,14 @@ export async function compose(environment: Environment): Promise<Service> {
     await state.sweepExpired();
   });
 
+  const metrics = createMetrics({ version });
+  metrics.showConsumers(() => runner.figures.read());
   const stopping = new AbortController();
   const app = buildApp({
     contract,
     log,
     random,
-    metrics: createMetrics({ version }),
+    metrics,
     signingKeys,
     publicUrl,
     check: async () => {
@@ -213,6 +240,7 @@ export async function compose(environment: Environment): Promise<Service> {
         ['limiter', () => limiter.close()],
         ['mail', () => mailer.close()],
         ['objects', () => objects.close()],
+        ['consumers', () => runner.close()],
         ['events', () => events.close()],
         ['database', () => database.close()],
       ]),

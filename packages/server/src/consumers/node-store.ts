@@ -15,10 +15,10 @@ export interface LiveNode {
  * The present time of the database. Nodes of PostgreSQL go by its clock, so theirs may differ; SQLite has
  * one process and so one clock.
  */
-export function databaseTime(database: Database, clock: Clock): RawBuilder<number> {
+export function databaseTime(database: Database, clock: Clock, offset = 0): RawBuilder<number> {
   return database.engine === 'postgres'
-    ? sql<number>`(extract(epoch from clock_timestamp()) * 1000)::bigint`
-    : sql<number>`cast(${clock.now()} as integer)`;
+    ? sql<number>`(extract(epoch from clock_timestamp()) * 1000 + cast(${offset} as bigint))::bigint`
+    : sql<number>`cast(${clock.now() + offset} as integer)`;
 }
 
 /** Adds this run of the node. One before it with the same id is dead from then on. */

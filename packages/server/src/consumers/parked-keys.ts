@@ -49,4 +49,8 @@ export class ParkedKeys {
     known.rows -= 1;
     if (known.rows <= 0) this.#keys.delete(key);
   }
+
+  delete(key: string): void {
+    this.#keys.delete(key);
+  }
 }

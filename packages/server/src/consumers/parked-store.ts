@@ -79,15 +79,20 @@ export async function deleteParked(
   }
 }
 
-/** The shares of a consumer that have parked records. */
-export async function listSharesWithParked(queries: Queries, consumerId: string): Promise<SharePlace[]> {
+/** The partitions of a topic in which a consumer has parked records. */
+export async function listPartitionsWithParked(
+  queries: Queries,
+  consumerId: string,
+  topicName: string,
+): Promise<Set<number>> {
   const rows = await queries
     .selectFrom('parked_messages')
-    .select(['topic_name', 'partition'])
+    .select('partition')
     .where('consumer_id', '=', consumerId)
-    .groupBy(['topic_name', 'partition'])
+    .where('topic_name', '=', topicName)
+    .groupBy('partition')
     .execute();
-  return rows.map((row) => ({ topicName: row.topic_name, partition: row.partition }));
+  return new Set(rows.map((row) => row.partition));
 }
 
 /** The keys of a share that have parked records, a page at a time, as they are stored. */
@@ -118,6 +123,24 @@ export async function listParkedKeys(
     rows: row.rows,
     nextAttemptAt: row.next_attempt_at ?? undefined,
   }));
+}
+
+/** Records that were parked before the cursor came to them. Few: no more than a node reads ahead. */
+export async function listParkedAfter(
+  queries: Queries,
+  consumerId: string,
+  { topicName, partition }: SharePlace,
+  cursor: number,
+): Promise<number[]> {
+  const rows = await queries
+    .selectFrom('parked_messages')
+    .select('record_offset')
+    .where('consumer_id', '=', consumerId)
+    .where('topic_name', '=', topicName)
+    .where('partition', '=', partition)
+    .where('record_offset', '>', cursor)
+    .execute();
+  return rows.map((row) => row.record_offset);
 }
 
 export interface ParkedRow {
@@ -151,12 +174,12 @@ export async function listParkedOfKey(
   }));
 }
 
-/** Parked records up to an offset that only the log has. */
+/** Parked records between two offsets that only the log has. */
 export async function listUnstored(
   queries: Queries,
   consumerId: string,
   { topicName, partition }: SharePlace,
-  through: number,
+  { after, through }: { readonly after: number; readonly through: number },
   limit: number,
 ): Promise<number[]> {
   const rows = await queries
@@ -165,6 +188,7 @@ export async function listUnstored(
     .where('consumer_id', '=', consumerId)
     .where('topic_name', '=', topicName)
     .where('partition', '=', partition)
+    .where('record_offset', '>', after)
     .where('record_offset', '<=', through)
     .where('record', 'is', null)
     .orderBy('record_offset')

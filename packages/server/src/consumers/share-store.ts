@@ -6,7 +6,6 @@ import type { PartitionAddress } from '../events/events.ts';
 type Queries = Kysely<Schema>;
 
 export interface TakenShare {
-  readonly topicName: string;
   readonly partition: number;
   readonly cursor: number;
   readonly version: number;
@@ -107,7 +106,7 @@ export function takeShares(
       )
       .returning(['partition', 'cursor', 'version'])
       .execute();
-    return rows.map((row) => ({ topicName, ...row }));
+    return rows;
   });
 }
 
@@ -145,7 +144,7 @@ export async function moveCursors(
           changed_partition: number;
           seen: number;
           reached: number;
-        }>`values ${sql.join(values)}`,
+        }>`(values ${sql.join(values)})`,
     )
     .updateTable('consumer_shares')
     .from('changes')
@@ -187,6 +186,18 @@ export async function releaseShare(
     .where('topic_name', '=', share.topicName)
     .where('partition', '=', share.partition)
     .where('version', '=', share.version)
+    .execute();
+}
+
+/** The shares that a run of a node holds according to the database. */
+export function listHeld(
+  queries: Queries,
+  incarnation: string,
+): Promise<{ consumer_id: string; topic_name: string; partition: number; version: number }[]> {
+  return queries
+    .selectFrom('consumer_shares')
+    .select(['consumer_id', 'topic_name', 'partition', 'version'])
+    .where('holder', '=', incarnation)
     .execute();
 }
 

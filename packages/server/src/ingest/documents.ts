@@ -10,9 +10,15 @@ const tab = 0x09;
 const quote = 0x22;
 const backslash = 0x5c;
 const comma = 0x2c;
+const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf]);
 
 function isSpace(byte: number | undefined): boolean {
   return byte === space || byte === lineFeed || byte === carriageReturn || byte === tab;
+}
+
+/** JSON may come with a byte order mark, which is no part of it. */
+export function withoutByteOrderMark(bytes: Uint8Array): Uint8Array {
+  return byteOrderMark.equals(bytes.subarray(0, 3)) ? bytes.subarray(3) : bytes;
 }
 
 /** The lines of NDJSON; empty ones are no messages. */
@@ -29,7 +35,10 @@ export function splitLines(bytes: Uint8Array): Uint8Array[] {
   return lines;
 }
 
-/** The elements of a JSON array; undefined when the bytes are not one array. Each element is still unread. */
+/**
+ * The elements of a JSON array; undefined when the bytes are not one array. The elements are still unread:
+ * exactly if each of them is JSON, the whole is.
+ */
 export function splitArray(bytes: Uint8Array): Uint8Array[] | undefined {
   const whole = trim(bytes, 0, bytes.length);
   if (whole[0] !== 0x5b || whole[whole.length - 1] !== 0x5d) return undefined;
@@ -40,6 +49,7 @@ export function splitArray(bytes: Uint8Array): Uint8Array[] | undefined {
     const byte = whole[index];
     if (byte === quote) {
       index = endOfString(whole, index);
+      if (index >= whole.length - 1) return undefined;
     } else if (byte === 0x7b || byte === 0x5b) {
       depth += 1;
     } else if (byte === 0x7d || byte === 0x5d) {
@@ -56,7 +66,7 @@ export function splitArray(bytes: Uint8Array): Uint8Array[] | undefined {
   return elements;
 }
 
-/** The place of the quote that ends the string which begins here; the last place when there is none. */
+/** The place of the quote that ends the string which begins here; past the last place when there is none. */
 function endOfString(bytes: Uint8Array, start: number): number {
   let index = start + 1;
   while (index < bytes.length && bytes[index] !== quote) index += bytes[index] === backslash ? 2 : 1;

@@ -6,7 +6,7 @@ import type { Clock } from '../platform/clock.ts';
 import { Problem, problem } from '../platform/problem.ts';
 import { type Random, randomBase62 } from '../platform/random.ts';
 import type { ResolvedTopic, Topics } from '../topics/topics.ts';
-import { splitArray, splitLines } from './documents.ts';
+import { splitArray, splitLines, withoutByteOrderMark } from './documents.ts';
 import { type PointerReader, pointerReader } from './pointer.ts';
 
 export interface Publication {
@@ -31,9 +31,14 @@ export interface BatchOutcome {
 }
 
 const keyLength = 1024;
-const decoder = new TextDecoder('utf-8', { fatal: true });
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 /** Media types under which existing clients send JSON objects. */
 const jsonTypes = new Set(['application/json', 'application/octet-stream', '']);
+
+/** Is told of topics whose messages go to a keyed store, so that somebody takes them there. */
+export interface StoreFollower {
+  follow(organizationId: string, topicName: string): void;
+}
 
 /**
  * The one door to the event log. A message is checked, stamped with its routes as they are at this moment,
@@ -41,13 +46,22 @@ const jsonTypes = new Set(['application/json', 'application/octet-stream', '']);
  */
 export class Ingest {
   readonly #topics: Topics;
+  readonly #stores: StoreFollower;
   readonly #log: EventLog;
   readonly #clock: Clock;
   readonly #limits: Limits;
   readonly #nextId: () => string;
 
-  constructor(parts: { topics: Topics; log: EventLog; clock: Clock; random: Random; limits: Limits }) {
+  constructor(parts: {
+    topics: Topics;
+    log: EventLog;
+    stores: StoreFollower;
+    clock: Clock;
+    random: Random;
+    limits: Limits;
+  }) {
     this.#topics = parts.topics;
+    this.#stores = parts.stores;
     this.#log = parts.log;
     this.#clock = parts.clock;
     this.#limits = parts.limits;
@@ -62,13 +76,15 @@ export class Ingest {
     if (topic === undefined) return noSuchTopic(publication.topicName);
     const mediaType = mediaTypeOf(publication.mediaType);
     if (holdsObjects(topic) && !jsonTypes.has(mediaType)) return notJson(mediaType);
-    const body = await decompress(publication, this.#limits.messageBytes);
-    if (body instanceof Problem) return body;
+    const sent = await decompress(publication, this.#limits.messageBytes);
+    if (sent instanceof Problem) return sent;
+    const body = holdsObjects(topic) ? withoutByteOrderMark(sent) : sent;
     if (holdsObjects(topic)) {
       const parsed = parse(body);
       if (parsed === undefined) return problem('MALFORMED_JSON');
       if (!isObject(parsed.value)) return problem('BODY_NOT_OBJECT');
     }
+    if (topic.routes.store) this.#stores.follow(publication.organizationId, publication.topicName);
     const messageId = given.messageId ?? this.#nextId();
     const [outcome] = await this.#log.append([
       {
@@ -90,17 +106,21 @@ export class Ingest {
   ): Promise<BatchOutcome | Problem> {
     const topic = await this.#topics.resolve(publication.organizationId, publication.topicName);
     if (topic === undefined) return noSuchTopic(publication.topicName);
-    const body = await decompress(publication, this.#limits.batchBytes);
-    if (body instanceof Problem) return body;
-    const isLines = mediaTypeOf(publication.mediaType) === 'application/x-ndjson';
+    const sent = await decompress(publication, this.#limits.batchBytes);
+    if (sent instanceof Problem) return sent;
+    const body = withoutByteOrderMark(sent);
+    // Where there is nothing to read its type says nothing: it is a batch of no lines.
+    const isLines = body.length === 0 || mediaTypeOf(publication.mediaType) === 'application/x-ndjson';
     const documents = isLines ? splitLines(body) : splitArray(body);
-    if (documents === undefined)
-      return problem('MALFORMED_JSON', 'The body must be one JSON array of messages.');
+    if (documents === undefined) return notAnArray();
     if (documents.length > this.#limits.batchMessages) {
       const detail = `A batch may have ${this.#limits.batchMessages} messages, and this one has ${documents.length}.`;
       return problem('BODY_TOO_LARGE', detail);
     }
+    if (topic.routes.store) this.#stores.follow(publication.organizationId, publication.topicName);
     const { entries, errors } = this.#read(publication, topic, documents, paths);
+    // A line that is no JSON is one bad message; an array with such an element is no JSON at all.
+    if (!isLines && errors.some((error) => error.code === 'MALFORMED_JSON')) return notAnArray();
     const outcomes = entries.length === 0 ? [] : await this.#log.append(entries);
     const duplicates = outcomes.filter((outcome) => outcome.duplicate).length;
     return {
@@ -126,22 +146,22 @@ export class Ingest {
     const objects = holdsObjects(topic);
     for (const [index, body] of documents.entries()) {
       const refuse = (code: string, message: string) => errors.push({ index, code, message });
-      if (body.length > this.#limits.messageBytes) {
-        refuse('BODY_TOO_LARGE', `is larger than the limit of ${this.#limits.messageBytes} bytes`);
-        continue;
-      }
       const parsed = parse(body);
       if (parsed === undefined) {
         refuse('MALFORMED_JSON', 'is not JSON');
+        continue;
+      }
+      if (body.length > this.#limits.messageBytes) {
+        refuse('BODY_TOO_LARGE', `is larger than the limit of ${this.#limits.messageBytes} bytes`);
         continue;
       }
       if (objects && !isObject(parsed.value)) {
         refuse('BODY_NOT_OBJECT', 'is not a JSON object');
         continue;
       }
-      const id = idOf === undefined ? this.#nextId() : textAt(idOf, parsed.value);
+      const id = idOf === undefined ? this.#nextId() : textAt(idOf, parsed);
       // Without a key of their own messages have no order, and spread over all partitions.
-      const key = keyOf === undefined ? id : textAt(keyOf, parsed.value);
+      const key = keyOf === undefined ? id : textAt(keyOf, parsed);
       if (id === undefined) refuse('VALIDATION_FAILED', `has no id at ${paths.messageIdPath}`);
       else if (key === undefined) refuse('VALIDATION_FAILED', `has no key at ${paths.messageKeyPath}`);
       else {
@@ -199,9 +219,19 @@ function notJson(mediaType: string): Problem {
   return problem('MEDIA_TYPE_NOT_SUPPORTED', detail);
 }
 
-function parse(body: Uint8Array): { value: unknown } | undefined {
+function notAnArray(): Problem {
+  return problem('MALFORMED_JSON', 'The body must be one JSON array of messages.');
+}
+
+interface Parsed {
+  readonly text: string;
+  readonly value: unknown;
+}
+
+function parse(body: Uint8Array): Parsed | undefined {
   try {
-    return { value: JSON.parse(decoder.decode(body)) };
+    const text = decoder.decode(body);
+    return { text, value: JSON.parse(text) };
   } catch {
     return undefined;
   }
@@ -212,13 +242,29 @@ function isObject(value: unknown): boolean {
 }
 
 /** A key or id in a message: text, or a number or boolean as text. */
-function textAt(reader: PointerReader, document: unknown): string | undefined {
-  const value = reader(document);
-  if (typeof value === 'number' || typeof value === 'boolean') return String(value);
-  if (typeof value !== 'string' || value === '' || value.length > keyLength || value.includes('\0')) {
+function textAt(reader: PointerReader, document: Parsed): string | undefined {
+  const value = reader(document.value);
+  if (typeof value === 'boolean' || Number.isSafeInteger(value)) return String(value);
+  const text = typeof value === 'number' ? reader(withNumbersAsWritten(document.text)) : value;
+  return typeof text === 'string' && isKey(text) ? text : undefined;
+}
+
+/** JavaScript has one number for several long ones, and messages that it takes for one would be lost. */
+function withNumbersAsWritten(text: string): unknown {
+  const asWritten = (_name: string, value: unknown, context?: { readonly source?: string }) =>
+    typeof value === 'number' ? context?.source : value;
+  try {
+    return JSON.parse(text, asWritten);
+  } catch {
+    // Unlike plain reading, this one goes only so deep.
     return undefined;
   }
-  return value;
+}
+
+/** Held to what the contract says of a key in a query. Half a surrogate pair cannot be kept as it is. */
+function isKey(text: string): boolean {
+  if (text === '' || text.includes('\0') || !text.isWellFormed()) return false;
+  return text.length <= keyLength || (text.length <= 2 * keyLength && [...text].length <= keyLength);
 }
 
 /** Unpacks a body that was sent zipped, never beyond its limit. */

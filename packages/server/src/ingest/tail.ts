@@ -9,6 +9,8 @@ import { partitionOf } from '../events/partition.ts';
 
 /** What a follower of a topic hears. */
 export type TailEvent =
+  /** Everything that is accepted from here on is told. */
+  | { readonly kind: 'following' }
   | { readonly kind: 'message'; readonly record: EventRecord }
   /** So many messages passed while the follower was not listening. */
   | { readonly kind: 'dropped'; readonly count: number }
@@ -34,7 +36,9 @@ const page = { records: 256, bytes: 4 * 1024 * 1024 };
  */
 export async function* tail(log: EventLog, options: TailOptions): AsyncGenerator<TailEvent> {
   const { topic, messageKey, signal } = options;
+  if (signal.aborted) return;
   const most = options.bufferMessages ?? 10_000;
+  const quiet = options.quietMilliseconds ?? 15_000;
   const only = messageKey === undefined ? undefined : partitionOf(messageKey);
   const partitions =
     only === undefined ? Array.from({ length: partitionCount }, (_v, index) => index) : [only];
@@ -48,23 +52,33 @@ export async function* tail(log: EventLog, options: TailOptions): AsyncGenerator
     for (const { partition, last } of await log.bounds(topic)) {
       if (positions.has(partition)) positions.set(partition, last);
     }
+    yield { kind: 'following' };
+    let spoken = performance.now();
     while (!signal.aborted) {
-      const rung = await bell.wait(options.quietMilliseconds ?? 15_000, signal);
-      if (rung.length === 0 && !signal.aborted) yield { kind: 'quiet' };
-      for (const partition of rung) {
-        yield* follow(log, { ...topic, partition }, positions, messageKey, most, bell);
+      for (const partition of await bell.wait(quiet - (performance.now() - spoken), signal)) {
+        for await (const event of follow(log, { ...topic, partition }, positions, most, bell)) {
+          if (signal.aborted) return;
+          if (event.kind === 'message' && messageKey !== undefined && event.record.key !== messageKey)
+            continue;
+          yield event;
+          spoken = performance.now();
+        }
       }
+      // Also when there was something that this follower did not ask for.
+      if (signal.aborted || performance.now() - spoken < quiet) continue;
+      yield { kind: 'quiet' };
+      spoken = performance.now();
     }
   } finally {
     silence();
   }
 }
 
+/** What is new in a partition, a page of it. */
 async function* follow(
   log: EventLog,
   address: PartitionAddress,
   positions: Map<number, number>,
-  messageKey: string | undefined,
   most: number,
   bell: Bell,
 ): AsyncGenerator<TailEvent> {
@@ -72,15 +86,15 @@ async function* follow(
   const after = positions.get(partition) ?? 0;
   const bounds = (await log.bounds(address)).find((each) => each.partition === partition);
   if (bounds === undefined) return;
-  if (bounds.last - after > most) {
-    positions.set(partition, bounds.last);
-    yield { kind: 'dropped', count: bounds.last - after };
-    return;
+  const missed = bounds.last - after > most ? bounds.last : bounds.trimmedThrough;
+  if (missed > after) {
+    positions.set(partition, missed);
+    yield { kind: 'dropped', count: missed - after };
   }
-  const records = await log.read(address, after, page);
+  const records = await log.read(address, positions.get(partition) ?? 0, page);
   for (const record of records) {
     positions.set(partition, record.offset);
-    if (messageKey === undefined || record.key === messageKey) yield { kind: 'message', record };
+    yield { kind: 'message', record };
   }
   // There may be more than one page; others get their turn in between.
   if (records.length > 0 && (positions.get(partition) ?? 0) < bounds.last) bell.ring(partition);
@@ -103,13 +117,13 @@ class Bell {
   async wait(milliseconds: number, signal: AbortSignal): Promise<number[]> {
     if (this.#rung.size === 0 && !signal.aborted) {
       await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, milliseconds);
         const done = () => {
           clearTimeout(timer);
           signal.removeEventListener('abort', done);
           this.#wake = undefined;
           resolve();
         };
+        const timer = setTimeout(done, Math.max(0, milliseconds));
         this.#wake = done;
         signal.addEventListener('abort', done, { once: true });
       });

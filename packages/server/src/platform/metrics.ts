@@ -4,7 +4,21 @@ import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 export interface Metrics {
   /** One answered request: which operation, which status, how long it took. */
   observeRequest(operation: string, status: number, seconds: number): void;
+  /** Shows how far consumers are, asked for whenever the figures are read. */
+  showConsumers(read: () => Promise<readonly ConsumerKindFigures[]>): void;
   render(): Promise<{ contentType: string; text: string }>;
+}
+
+/** What is shown of the consumers of one kind. */
+export interface ConsumerKindFigures {
+  readonly kind: string;
+  readonly lag: number;
+  readonly oldestAgeMilliseconds: number;
+  readonly parkedKeys: number;
+  readonly inFlight: number;
+  readonly handled: number;
+  readonly failed: number;
+  readonly deadLettered: number;
 }
 
 export function createMetrics(build: { version: string }): Metrics {
@@ -35,6 +49,26 @@ export function createMetrics(build: { version: string }): Metrics {
         series.set(name, one);
       }
       one.observe(seconds);
+    },
+    showConsumers(read) {
+      const gauge = new Gauge({
+        name: 'millrace_consumers',
+        help: 'Consumers by kind: records waiting, age of the oldest in seconds, keys held back, records in hand, and counts since the start.',
+        labelNames: ['kind', 'figure'],
+        registers: [registry],
+        async collect() {
+          for (const figures of await read()) {
+            const show = (figure: string, value: number) => gauge.set({ kind: figures.kind, figure }, value);
+            show('lag', figures.lag);
+            show('oldest_age_seconds', figures.oldestAgeMilliseconds / 1000);
+            show('parked_keys', figures.parkedKeys);
+            show('in_flight', figures.inFlight);
+            show('handled', figures.handled);
+            show('failed', figures.failed);
+            show('dead_lettered', figures.deadLettered);
+          }
+        },
+      });
     },
     async render() {
       return { contentType: registry.contentType, text: await registry.metrics() };

@@ -40,8 +40,10 @@ interface Leftover {
 
 const busyTimeoutMilliseconds = 5_000;
 const cacheKibibytes = 8_192;
-/** Fewer, larger checkpoints sync less often; this much is read again after a crash. */
-const checkpointPages = 4_000;
+/** Large enough that the overflow of a chunk is a short chain, small enough that a lone message writes little. */
+const pageBytes = 8_192;
+/** Commits wait for a checkpoint, which takes a few milliseconds at this size. */
+const checkpointPages = 512;
 const walKeptBytes = 64 * 1024 * 1024;
 const chunksDeletedAtOnce = 64;
 
@@ -68,6 +70,7 @@ export class EventWriter {
   constructor({ path, windowMilliseconds, now }: EventWriterOptions) {
     const database = new DatabaseSync(path, { timeout: busyTimeoutMilliseconds });
     database.exec(`
+      pragma page_size = ${pageBytes};
       pragma journal_mode = wal;
       pragma synchronous = full;
       pragma temp_store = memory;
@@ -94,7 +97,7 @@ export class EventWriter {
           order by last_offset limit ${chunksDeletedAtOnce})`,
     );
     this.#partitions = new Partitions(database);
-    this.#seen = new SeenIds(database, windowMilliseconds);
+    this.#seen = new SeenIds(database, { windowMilliseconds });
   }
 
   /** Appends all batches with one sync. */
@@ -104,6 +107,7 @@ export class EventWriter {
       this.#seen.turnTo(now);
       const placed = batches.map((batch) => this.#place(batch));
       for (const partition of this.#touched) this.#store(partition);
+      this.#seen.store();
       return placed;
     });
   }
@@ -119,23 +123,26 @@ export class EventWriter {
   }
 
   isTidy(): boolean {
-    return this.#leftovers.length === 0 && !this.#seen.isPrunable(this.#now);
+    return this.#leftovers.length === 0 && this.#seen.isTidy(this.#now);
   }
 
   /** Frees some of what is no longer needed, little enough that appends hardly wait for it. */
   tidy(): void {
-    this.#transaction(() => {
-      this.#seen.prune(this.#now);
+    const done = this.#transaction(() => {
+      this.#seen.tidy(this.#now);
       let left = chunksDeletedAtOnce;
-      while (left > 0) {
-        const next = this.#leftovers[0];
+      let index = 0;
+      for (; left > 0; index += 1) {
+        const next = this.#leftovers[index];
         if (next === undefined) break;
         const { changes } = this.#deleteChunks.run(next.topic, next.partition, next.through);
-        if (changes < chunksDeletedAtOnce) this.#leftovers.shift();
+        if (changes === chunksDeletedAtOnce) break;
         // Looking costs something as well.
         left -= Math.max(1, Number(changes));
       }
+      return index;
     });
+    this.#leftovers.splice(0, done);
   }
 
   close(): void {
@@ -147,9 +154,11 @@ export class EventWriter {
       this.#begin.run();
       const result = work();
       this.#commit.run();
+      this.#seen.committed();
       return result;
     } catch (error) {
       this.#partitions.forget();
+      this.#seen.rolledBack();
       // Some faults, a full disk among them, have already rolled it back.
       if (this.#database.isTransaction) this.#database.exec('rollback');
       throw error;

@@ -3,12 +3,13 @@ import type { DatabaseSync } from 'node:sqlite';
 /**
  * The tables of `events.db`.
  *
- * - `chunks`: the records, one row for each partition and commit. The blob comes last, so that whoever
+ * - `chunks`: the records, one row for each partition and commit, in the order they came and found by an
+ *   index: rows ordered by partition would dirty a page and more for each chunk of a commit. The blob comes last, so that whoever
  *   asks for the columns before it does not read it. `accepted_through` never falls within a partition,
  *   also when the clock did, so that it can be searched like an index.
  * - `partitions`: how far a partition was trimmed, made at its first trim. The last offset of a partition
  *   is that of its last chunk, or this when no chunk is left; nothing else counts offsets.
- * - `seen`: what must not be appended again, in buckets by time so that old ones go as a whole.
+ * - `seen_recent` and `seen`: what must not be appended again; see `SeenIds`.
  */
 const tables = `
   create table topics (
@@ -18,20 +19,26 @@ const tables = `
     unique (organization_id, topic_name)
   ) strict;
   create table chunks (
+    id integer primary key,
     topic integer not null,
     partition integer not null,
     last_offset integer not null,
     count integer not null,
     accepted_through real not null,
-    records blob not null,
-    primary key (topic, partition, last_offset)
-  ) strict, without rowid;
+    records blob not null
+  ) strict;
+  create unique index chunk_positions on chunks (topic, partition, last_offset);
   create table partitions (
     topic integer not null,
     partition integer not null,
     trimmed_through integer not null,
     primary key (topic, partition)
   ) strict, without rowid;
+  create table seen_recent (
+    id integer primary key autoincrement,
+    bucket integer not null,
+    digests blob not null
+  ) strict;
   create table seen (
     bucket integer not null,
     digest blob not null,

@@ -1,0 +1,180 @@
+/**
+ * The crash test: writers publish while the service is killed again and again, and in the end everything
+ * that was acknowledged must be there.
+ *
+ * The seed decides what is sent and when the kill is due. What the machine does in between is not in its
+ * hands, so a seed repeats a run closely but not to the letter.
+ */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { launch, type RunningService, startService, within } from '../harness/service.ts';
+import type { LedgerCounts } from './ledger.ts';
+import { type SeededRandom, seededRandom } from './random.ts';
+import { damages, readLog } from './read-log.ts';
+import { newPublishing, newWriters, type Publishing } from './site.ts';
+import type { Writer } from './writer.ts';
+
+export interface CrashOptions {
+  readonly rounds: number;
+  readonly seed: number;
+  readonly writers: number;
+  /** Hears of each round. */
+  onRound?(round: number): void;
+}
+
+export interface CrashOutcome extends LedgerCounts {
+  readonly seed: number;
+  readonly rounds: number;
+  /** How many of the messages of unknown fate were in the log. */
+  readonly unknownThere: number;
+  /** What must not be; empty when all is well. */
+  readonly violations: readonly string[];
+  /** Kept when something is wrong. */
+  readonly dataDirectory: string | undefined;
+}
+
+/** What goes through all rounds. */
+interface Run {
+  readonly dataDirectory: string;
+  readonly publishing: Publishing;
+  readonly writers: readonly Writer[];
+  /** How long the last whole start took. */
+  startMilliseconds: number;
+}
+
+/** When the service is killed. */
+type Kill =
+  /** At a part of the time that a start takes. */
+  | { readonly when: 'starting'; readonly part: number }
+  | { readonly when: 'serving'; readonly milliseconds: number }
+  | { readonly when: 'acknowledged'; readonly count: number };
+
+const exitMilliseconds = 10_000;
+const usualStartMilliseconds = 1_000;
+const settleRequests = 10;
+
+export async function runCrashRounds(options: CrashOptions): Promise<CrashOutcome> {
+  const dataDirectory = await mkdtemp(join(tmpdir(), 'millrace-crash-'));
+  const random = seededRandom(options.seed);
+  const { writers, ledger } = newWriters(options.writers, random.fork());
+  let unknownThere = 0;
+  let violations: string[];
+  try {
+    const first = await startService({ dataDirectory });
+    const publishing = await newPublishing(first);
+    await first.kill();
+    const run: Run = { dataDirectory, publishing, writers, startMilliseconds: usualStartMilliseconds };
+    for (let round = 1; round <= options.rounds; round += 1) {
+      await crash(run, nextKill(random));
+      options.onRound?.(round);
+    }
+    await settle(run);
+    const stored = await readLog(dataDirectory);
+    unknownThere = ledger.unknownThere(stored);
+    violations = [...ledger.violations(stored), ...(await damages(dataDirectory))];
+  } catch (error) {
+    violations = [error instanceof Error ? (error.stack ?? error.message) : String(error)];
+  }
+  const isWell = violations.length === 0;
+  if (isWell) await rm(dataDirectory, { recursive: true, force: true });
+  return {
+    ...ledger.counts(),
+    seed: options.seed,
+    rounds: options.rounds,
+    unknownThere,
+    violations,
+    dataDirectory: isWell ? undefined : dataDirectory,
+  };
+}
+
+export function summaryOf(outcome: CrashOutcome): string {
+  const { rounds, acknowledged, unknown, unknownThere, duplicates, refused, seed, violations } = outcome;
+  return [
+    `${rounds} rounds`,
+    `${acknowledged} acknowledged`,
+    `${unknown} unknown (${unknownThere} of them there)`,
+    `${refused} refused`,
+    `${duplicates} duplicates`,
+    `seed ${seed}`,
+    violations.length === 0 ? 'nothing lost' : `${violations.length} violations`,
+  ].join(', ');
+}
+
+function nextKill(random: SeededRandom): Kill {
+  const kind = random.next();
+  if (kind < 0.35) return { when: 'starting', part: random.next() };
+  if (kind < 0.65) return { when: 'serving', milliseconds: random.between(0, 250) };
+  return { when: 'acknowledged', count: random.between(1, 60) };
+}
+
+async function crash(run: Run, kill: Kill): Promise<void> {
+  const { dataDirectory, writers } = run;
+  if (kill.when === 'starting') {
+    return crashWhileStarting(dataDirectory, kill.part * run.startMilliseconds);
+  }
+  const began = performance.now();
+  const service = await startService({ dataDirectory });
+  run.startMilliseconds = performance.now() - began;
+  const account = { ...run.publishing, url: service.url };
+  let isKilled = false;
+  let acknowledgements = 0;
+  const end = () => {
+    isKilled = true;
+    service.process.kill('SIGKILL');
+  };
+  const onAcknowledged = () => {
+    acknowledgements += 1;
+    if (kill.when === 'acknowledged' && acknowledgements === kill.count) end();
+  };
+  try {
+    const writing = writers.map((writer) =>
+      writer.write(account, { isOver: () => isKilled, onAcknowledged }),
+    );
+    if (kill.when === 'serving') {
+      await pause(kill.milliseconds);
+      end();
+    }
+    await Promise.all(writing);
+    if (!isKilled) throw new Error(`the service broke connections by itself: ${service.output().stderr}`);
+  } finally {
+    await service.kill();
+  }
+  assertKilled(service);
+}
+
+function assertKilled(service: RunningService): void {
+  const { exitCode } = service.process;
+  if (exitCode !== null) {
+    throw new Error(`the service ended by itself with ${exitCode}: ${service.output().stderr}`);
+  }
+}
+
+async function crashWhileStarting(dataDirectory: string, milliseconds: number): Promise<void> {
+  const started = launch({ MILLRACE_DATA_DIR: dataDirectory, MILLRACE_PORT: '0' });
+  await Promise.race([pause(milliseconds), started.exited]);
+  started.child.kill('SIGKILL');
+  const code = await within(started.exited, exitMilliseconds, 'the service did not end');
+  if (code !== null) throw new Error(`the service refused to start: ${started.output().stderr}`);
+}
+
+/** Lets the writers have their answers and write a little more, then stops the service as one should. */
+async function settle({ dataDirectory, publishing, writers }: Run): Promise<void> {
+  const service = await startService({ dataDirectory });
+  let code: number | null;
+  try {
+    const account = { ...publishing, url: service.url };
+    await Promise.all(
+      writers.map(async (writer) => {
+        for (let left = settleRequests; left > 0 || writer.isPending; left -= 1) {
+          if (left < -settleRequests) throw new Error('a writer does not get an answer');
+          await writer.writeOnce(account);
+        }
+      }),
+    );
+  } finally {
+    code = await service.stop();
+  }
+  if (code !== 0) throw new Error(`the service stopped with ${code}: ${service.output().stderr}`);
+}

@@ -1,0 +1,153 @@
+import type { Database } from '../database/database.ts';
+import type { EventLog, PartitionAddress } from '../events/events.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Log } from '../platform/log.ts';
+import { assignPartitions } from './assignment.ts';
+import { listSharesWithRedriven } from './dead-letter-store.ts';
+import type { Membership } from './membership.ts';
+import { databaseTime } from './node-store.ts';
+import type { KnownPartitions } from './partitions.ts';
+import { listPartitions, noteConsumer, shareId, takeShares, type WantedShare } from './share-store.ts';
+import type { ConsumerWork } from './work.ts';
+
+export interface AllotmentOptions {
+  readonly work: ConsumerWork;
+  readonly membership: Membership;
+  readonly partitions: KnownPartitions;
+  readonly database: Database;
+  readonly events: EventLog;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly nodeId: string;
+  /** How long to wait before asking again for what another node still holds. */
+  readonly againMilliseconds: number;
+}
+
+/**
+ * Sees to it that this node holds those shares of one consumer that are its part: gives up what is
+ * another's and takes what is its own and free. A share that another live node still holds is asked for
+ * again when that node says it let go, or after a while.
+ */
+export class Allotment {
+  readonly #options: AllotmentOptions;
+  readonly #topics = new Set<string>();
+  readonly #pending = new Set<string>();
+  #createdAt: number | undefined;
+  #closed = false;
+  #running: Promise<void> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: AllotmentOptions) {
+    this.#options = options;
+  }
+
+  get isBusy(): boolean {
+    return this.#running !== undefined;
+  }
+
+  /** Looks at one topic, or at all of them. */
+  settle(topicName?: string): void {
+    const { partitions, work } = this.#options;
+    if (topicName !== undefined) this.#topics.add(topicName);
+    else for (const name of partitions.topics(work.consumer.organizationId)) this.#topics.add(name);
+    this.#start();
+  }
+
+  /** Asks again for what was held by others. */
+  settlePending(): void {
+    for (const topicName of this.#pending) this.#topics.add(topicName);
+    this.#pending.clear();
+    this.#start();
+  }
+
+  /** Has a look whether dead letters of the shares held here are to be handled again. */
+  async checkRedriven(): Promise<void> {
+    const { database, work } = this.#options;
+    for (const { topicName, partition } of await listSharesWithRedriven(database.query, work.consumer.id)) {
+      work.redrive(topicName, partition);
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    await this.#running;
+  }
+
+  #start(): void {
+    if (this.#closed || this.#topics.size === 0) return;
+    this.#running ??= this.#settleAll().finally(() => {
+      this.#running = undefined;
+      this.#start();
+    });
+  }
+
+  async #settleAll(): Promise<void> {
+    let took = false;
+    for (const topicName of this.#topics) {
+      this.#topics.delete(topicName);
+      if (this.#closed || !this.#options.membership.isValid()) continue;
+      try {
+        took = (await this.#settleTopic(topicName)) || took;
+      } catch (error) {
+        this.#warn(error);
+        this.#askAgain(topicName);
+      }
+    }
+    if (took) await this.checkRedriven().catch((error: unknown) => this.#warn(error));
+  }
+
+  /** True when it took something. */
+  async #settleTopic(topicName: string): Promise<boolean> {
+    const { work, membership, partitions, nodeId } = this.#options;
+    const { id, organizationId } = work.consumer;
+    const wanted = work.consumer.wants(topicName);
+    const owners = assignPartitions(id, topicName, membership.nodesOf(id));
+    const missing: number[] = [];
+    for (const partition of partitions.of(organizationId, topicName)) {
+      const held = work.shares.get(shareId({ topicName, partition }));
+      const mine = wanted && owners[partition] === nodeId;
+      if (mine && held === undefined) missing.push(partition);
+      else if (!mine && held !== undefined) work.leave(held);
+    }
+    if (missing.length === 0) return false;
+    const taken = await this.#take(topicName, missing);
+    if (taken.length < missing.length) this.#askAgain(topicName);
+    await work.hold(topicName, taken);
+    return taken.length > 0;
+  }
+
+  async #take(topicName: string, partitions: readonly number[]) {
+    const { work, membership, database, clock } = this.#options;
+    const { id, organizationId } = work.consumer;
+    this.#createdAt ??= await noteConsumer(database, { id, organizationId, now: clock.now() });
+    const known = await listPartitions(database.query, id, topicName);
+    const wanted: WantedShare[] = [];
+    for (const partition of partitions) {
+      const address = { organizationId, topicName, partition };
+      wanted.push({ ...address, start: known.has(partition) ? 0 : await this.#startOf(address) });
+    }
+    if (this.#closed || !membership.isValid()) return [];
+    return takeShares(database, id, wanted, membership.incarnation, () => databaseTime(database, clock));
+  }
+
+  /** Nothing before the first record is skipped; of a consumer that begins at the end, what is older is. */
+  async #startOf(address: PartitionAddress): Promise<number> {
+    if (this.#options.work.consumer.startAt !== 'end' || this.#createdAt === undefined) return 0;
+    return await this.#options.events.offsetAt(address, this.#createdAt - 1);
+  }
+
+  #askAgain(topicName: string): void {
+    this.#pending.add(topicName);
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.settlePending(), this.#options.againMilliseconds).unref();
+  }
+
+  #warn(error: unknown): void {
+    const consumer = this.#options.work.consumer.id;
+    this.#options.log.warn(
+      { event: 'consumers.settle-failed', consumer, error },
+      'shares could not be settled',
+    );
+  }
+}
