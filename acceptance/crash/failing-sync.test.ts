@@ -20,6 +20,7 @@ const writerCount = 4;
 /** The process is killed where it enters the sync, which therefore never happens. */
 const killed = 'fdatasync,fsync:error=EIO:signal=SIGKILL';
 const wal = 'events.db-wal';
+const accepted = { kind: 'acknowledged', accepted: 1, duplicates: 0 } as const;
 
 function isSyncOfLog(call: SystemCall): boolean {
   return isSync(call) && isOn(call, wal);
@@ -107,12 +108,19 @@ describe('when a sync of the disk', { timeout: 180_000 }, () => {
     const ledger = new Ledger();
     const message = { id: 'never-synced', key: 'a key', sequence: 1, filling: 10 };
     const request = { form: 'message', topicName: 'orders', messages: [message] } as const;
+    const account = { ...publishing, url: service.url };
+    // The first use of a key is noted in the other database, whose sync is not the one to be killed at.
+    const first = { ...message, id: 'first', key: 'another key' };
+    assert.equal((await publish(account, { ...request, messages: [first] })).kind, 'acknowledged');
+    ledger.note({ ...request, messages: [first] }, Date.now(), accepted);
     const tracing = await interfere(context, service.process.pid, { inject: killed });
     if (tracing === undefined) return;
     const startedAt = Date.now();
-    const answered = await publish({ ...publishing, url: service.url }, request);
+    const answered = await publish(account, request);
     assert.equal(answered.kind, 'unknown', 'it was not acknowledged without a sync');
     await tracing.ended();
+    const isWritten = (await tracing.calls()).some((call) => call.name === 'pwrite64' && isOn(call, wal));
+    assert.ok(isWritten, 'it was written, and not synced');
     ledger.note(request, startedAt, answered);
 
     const restarted = launch({ MILLRACE_DATA_DIR: dataDirectory, MILLRACE_PORT: '0' });
@@ -158,7 +166,9 @@ describe('when a sync of the disk', { timeout: 180_000 }, () => {
     if (tracing === undefined) return undefined;
     const account = { ...publishing, url: service.url };
     const exited = new Promise<number | null>((resolve) => service.process.once('exit', resolve));
-    await Promise.all(writers.map((writer) => writer.write(account, { isOver: () => false })));
+    const end = performance.now() + endMilliseconds;
+    const isOver = () => performance.now() > end;
+    await Promise.all(writers.map((writer) => writer.write(account, { isOver })));
     const code = await within(exited, endMilliseconds, 'the process did not end by itself');
     assert.equal(code, 1, 'it ended by itself and says that something is wrong');
     await tracing.ended();

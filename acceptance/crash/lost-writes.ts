@@ -23,10 +23,10 @@ export async function loseUnsynced(
     if (call.name === 'pwrite64' && isOn(call, wal)) written = Math.max(written, endOfWrite(call));
     if (isSync(call) && isOn(call, wal) && call.result === 0 && !call.injected) synced = written;
   }
-  const file = join(dataDirectory, wal);
-  const { size } = await stat(file);
-  await truncate(file, Math.min(size, synced));
-  return Math.max(0, size - synced);
+  const size = await logSize(dataDirectory);
+  if (size <= synced) return 0;
+  await truncate(join(dataDirectory, wal), synced);
+  return size - synced;
 }
 
 /** How large the write-ahead log is; all of it is synced when nothing is under way. */

@@ -148,6 +148,8 @@ export async function compose(environment: Environment): Promise<Service> {
     random,
     log,
     nodeId: await nodeIdOf(settings.dataDirectory, random),
+    // Less than what is left of a shutdown after the requests in hand.
+    timings: { drainMilliseconds: 5000 },
   });
   const ingest = new Ingest({
     topics,
@@ -162,6 +164,7 @@ export async function compose(environment: Environment): Promise<Service> {
     topics,
     state,
     log: events,
+    reporter: log,
     register: (consumer) => runner.register(consumer),
   });
   await stores.start();

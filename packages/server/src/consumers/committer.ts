@@ -30,7 +30,8 @@ export interface CommitterOptions {
   readonly log: Log;
   /** Another node has the share. */
   onLost(share: Share): void;
-  onWritten(): void;
+  /** Something of a share is written, also what became of these parked keys. */
+  onWritten(share: Share, tried: ReadonlySet<string>): void;
   onReleased(share: Share): void;
 }
 
@@ -201,11 +202,12 @@ export class Committer {
       }
       parts = parts.filter((part) => part.share.state !== 'lost');
     }
-    for (const { share, change } of parts) {
+    for (const { share, change, changes } of parts) {
       share.committed = change.cursor;
       share.version = change.version + 1;
+      share.wrote();
+      this.#options.onWritten(share, changes.tried);
     }
-    this.#options.onWritten();
   }
 
   /** Answers the parts that another node has; then nothing was written where there is more than cursors. */

@@ -99,7 +99,7 @@ function parkFirst(entry: Entry, error: string, { consumer, clock, random }: Ter
 
 function resolve({ share, key, offset }: Entry): void {
   share.parked.resolve(key);
-  share.unpark(offset);
+  share.unpark(offset, key);
 }
 
 function bury(entry: Entry, error: string, { clock, random }: Terms): void {

@@ -89,7 +89,13 @@ export function startNode(
   options: NodeOptions = {},
 ): ConsumerRunner {
   return new ConsumerRunner({
-    log: process.env.SHOW ? { ...silentLog, warn: (f: object, m: string) => console.log(m, f), error: (f: object, m: string) => console.log(m, f) } : silentLog,
+    log: process.env.SHOW
+      ? {
+          ...silentLog,
+          warn: (f: object, m: string) => console.log(m, f),
+          error: (f: object, m: string) => console.log(m, f),
+        }
+      : silentLog,
     ...options,
     database,
     events,

@@ -35,10 +35,14 @@ export class Retries {
     return this.#due.earliest;
   }
 
-  /** Notes when a key is due; an earlier note of it no longer counts. */
+  /**
+   * Notes when a key is due; an earlier note of it no longer counts. One of which something is not written
+   * yet is noted when it is.
+   */
   schedule(share: Share, key: string): void {
     const known = share.parked.get(key);
-    if (known !== undefined && !known.trying) this.#due.add(known.dueAt, { share, key });
+    if (known === undefined || known.trying || share.isUnwritten(key)) return;
+    this.#due.add(known.dueAt, { share, key });
   }
 
   /** A key that is due now, and that no call has at this moment. */
@@ -49,6 +53,7 @@ export class Retries {
       const { share, key } = next.thing;
       const known = share.parked.get(key);
       if (share.state !== 'held' || known === undefined || known.trying || known.dueAt !== next.at) continue;
+      if (share.isUnwritten(key)) continue;
       if (share.isBusy(key) || share.owner !== undefined) {
         known.dueAt = now + 10;
         this.#due.add(known.dueAt, next.thing);

@@ -27,6 +27,8 @@ export interface ShareChanges {
   readonly puts: Map<number, ParkedRecord>;
   readonly deletes: Set<number>;
   readonly letters: NewDeadLetter[];
+  /** Parked keys of which a record was tried. Their rows say nothing true until this is written. */
+  readonly tried: Set<string>;
 }
 
 /**
@@ -65,6 +67,7 @@ export class Share {
   behind = true;
   changes: ShareChanges = noChanges();
 
+  #writing: ShareChanges | undefined;
   #window: Entry[] = [];
   #first = 0;
   #next = 0;
@@ -182,21 +185,36 @@ export class Share {
     return puts.size > 0 || deletes.size > 0 || letters.length > 0;
   }
 
+  /** Parks a record, or changes what is known of a parked one. */
   put(record: ParkedRecord): void {
     this.changes.deletes.delete(record.offset);
     this.changes.puts.set(record.offset, record);
+    if (record.attempts > 0) this.changes.tried.add(record.key);
   }
 
-  unpark(offset: number): void {
+  /** A record is parked no more. */
+  unpark(offset: number, key: string): void {
     this.changes.puts.delete(offset);
     this.changes.deletes.add(offset);
+    this.changes.tried.add(key);
+  }
+
+  /** Whether what became of the records of a key that were tried last is not written yet. */
+  isUnwritten(key: string): boolean {
+    return this.changes.tried.has(key) || this.#writing?.tried.has(key) === true;
   }
 
   /** Takes what is to be written now. */
   takeChanges(): ShareChanges {
     const taken = this.changes;
+    this.#writing = taken;
     this.changes = noChanges();
     return taken;
+  }
+
+  /** What was taken is written. */
+  wrote(): void {
+    this.#writing = undefined;
   }
 
   /** Puts back what was not written after all; what came since then counts. */
@@ -208,6 +226,7 @@ export class Share {
       if (!this.changes.puts.has(offset)) this.changes.deletes.add(offset);
     }
     this.changes.letters.push(...taken.letters);
+    for (const key of taken.tried) this.changes.tried.add(key);
   }
 
   /** Lets go of the window, because the share goes to somebody else. */
@@ -222,5 +241,5 @@ export class Share {
 }
 
 function noChanges(): ShareChanges {
-  return { puts: new Map(), deletes: new Set(), letters: [] };
+  return { puts: new Map(), deletes: new Set(), letters: [], tried: new Set() };
 }

@@ -84,7 +84,10 @@ export class ConsumerWork {
       ...options,
       consumerId: consumer.id,
       onLost: (share) => this.lose(share),
-      onWritten: () => this.#wake(),
+      onWritten: (share, tried) => {
+        for (const key of tried) this.#retries.schedule(share, key);
+        this.#wake();
+      },
       onReleased: (share) => {
         this.#forget(share);
         options.onReleased(share);
@@ -273,7 +276,7 @@ export class ConsumerWork {
       entries = loaded.entries;
       for (const offset of loaded.missing) {
         share.parked.resolve(key);
-        share.unpark(offset);
+        share.unpark(offset, key);
       }
     } catch (error) {
       this.#warn('consumers.retry-failed', error);

@@ -13,7 +13,8 @@ export interface EventLog {
   /**
    * Appends the entries in the order given and resolves when all of them are durable. An entry whose id was
    * appended to its topic within the deduplication window is a duplicate and is not appended again, also
-   * when its twin is in the same call.
+   * when its twin is in the same call. Calls made one after the other are appended in that order, also when
+   * nobody waits in between.
    *
    * Rejects with `EventLogFullError` when more is waiting than may, and with `EventLogUnavailableError`
    * when the engine cannot write now; then none of the entries was accepted. After a failed sync nothing is
@@ -60,6 +61,7 @@ export interface Routes {
 }
 
 export interface AppendEntry extends PartitionAddress {
+  /** Well-formed Unicode, as is the id: what is not could come back changed. */
   readonly key: string;
   readonly id: string;
   /** Whether the publisher chose the id, so that a second one of the same id is a duplicate. */
@@ -105,7 +107,7 @@ export interface PartitionBounds {
   readonly last: number;
 }
 
-/** More is waiting to be written than may. Nothing was accepted; worth trying again in a moment. */
+/** More is waiting for the log than may. Nothing was accepted; worth trying again in a moment. */
 export class EventLogFullError extends Error {
   override readonly name = 'EventLogFullError';
 }

@@ -34,6 +34,8 @@ export type Call<O extends OperationDefinition> = {
   readonly visitor: Visitor;
   /** What the body of an operation with a raw body is said to be. */
   readonly content: ContentHeaders;
+  /** Asks again whether the caller may do this: for answers that outlast a right. */
+  readonly stillAllowed: () => Promise<boolean>;
   /** Aborted when the service stops: an answer that has no end must end then. */
   readonly stopping: AbortSignal;
 } & CallerOf<O>;

@@ -220,6 +220,7 @@ function parseCall({ operation, validator, services }: Route, request: FastifyRe
       mediaType: request.headers['content-type'],
       encoding: request.headers['content-encoding'],
     },
+    stillAllowed: async () => (await admitAgain(operation, services.gatekeeper, request)) === undefined,
     stopping: services.stopping,
     ...request.permission,
   };

@@ -93,9 +93,7 @@ describe('a JSON pointer', () => {
           `${place} of ${JSON.stringify(document)}`,
         );
       }
-      const [made] = [
-        `${pick(chance, [...places.keys(), ''] as [string, ...string[]])}/${pick(chance, ['0', '~0', 'a'])}`,
-      ];
+      const made = `${pick(chance, [...places.keys()])}/${pick(chance, ['0', '~0', 'a'])}`;
       assert.deepEqual(pointerReader(made)(document), places.get(made));
       found += places.size;
     }

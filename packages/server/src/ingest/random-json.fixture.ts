@@ -12,8 +12,10 @@ export function chanceOf(seed: number): Chance {
   };
 }
 
-export function pick<Item>(chance: Chance, items: readonly [Item, ...Item[]]): Item {
-  return items[chance(items.length)] ?? items[0];
+export function pick<Item>(chance: Chance, items: readonly Item[]): Item {
+  const [item] = items.slice(chance(items.length));
+  if (item === undefined) throw new Error('there is nothing to pick from');
+  return item;
 }
 
 const spaces = ['', '', '', ' ', '\n', '\r\n', '\t', '  \n '] as const;
@@ -96,7 +98,7 @@ export function randomJson(chance: Chance, depth = 4): string {
 
 /** A text with some of its bytes changed, lost, doubled or cut off. */
 export function damaged(chance: Chance, bytes: Uint8Array): Uint8Array {
-  const damages: [() => Uint8Array, ...(() => Uint8Array)[]] = [
+  const damages: (() => Uint8Array)[] = [
     () => bytes.subarray(0, chance(bytes.length + 1)),
     () => bytes.subarray(chance(bytes.length + 1)),
     () => {

@@ -7,7 +7,18 @@ import { type TailEvent, type TailOptions, tail } from './tail.ts';
  *
  * No generator, because that would end only at its next event: a reader that goes away is let go at once.
  */
-export function serverSentEvents(log: EventLog, options: TailOptions): AsyncIterable<string> {
+export function serverSentEvents(
+  log: EventLog,
+  options: TailOptions,
+  stillAllowed: () => Promise<boolean> = async () => true,
+): AsyncIterable<string> {
+  let askedAt = performance.now();
+  /** Whoever loses the right to listen hears nothing more, half a second later at the most. */
+  const mayHear = async () => {
+    if (performance.now() - askedAt < askAgainMilliseconds) return true;
+    askedAt = performance.now();
+    return stillAllowed();
+  };
   const leaving = new AbortController();
   const signal = AbortSignal.any([options.signal, leaving.signal]);
   const events = tail(log, { ...options, signal });
@@ -15,7 +26,9 @@ export function serverSentEvents(log: EventLog, options: TailOptions): AsyncIter
     [Symbol.asyncIterator]: () => ({
       next: async () => {
         const { value, done } = await events.next();
-        return done ? { done, value: undefined } : { done: false, value: textOf(value) };
+        if (!done && (await mayHear())) return { done: false, value: textOf(value) };
+        leaving.abort();
+        return { done: true, value: undefined };
       },
       return: async () => {
         leaving.abort();
@@ -25,6 +38,8 @@ export function serverSentEvents(log: EventLog, options: TailOptions): AsyncIter
     }),
   };
 }
+
+const askAgainMilliseconds = 500;
 
 function textOf(event: TailEvent): string {
   switch (event.kind) {

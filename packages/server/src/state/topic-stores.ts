@@ -1,5 +1,6 @@
 import type { Consumer, Delivery, Failure, Registration } from '../consumers/consumer.ts';
-import type { EventLog } from '../events/events.ts';
+import type { EventLog, EventRecord } from '../events/events.ts';
+import type { Log } from '../platform/log.ts';
 import { Problem } from '../platform/problem.ts';
 import type { Topics } from '../topics/topics.ts';
 import { type ProjectedEntry, project } from './projection.ts';
@@ -9,6 +10,7 @@ export interface TopicStoreParts {
   readonly topics: Topics;
   readonly state: State;
   readonly log: EventLog;
+  readonly reporter: Log;
   /** Gives a consumer to the runner. */
   readonly register: (consumer: Consumer) => Registration;
 }
@@ -21,6 +23,8 @@ const decoder = new TextDecoder('utf-8', { fatal: true });
  */
 export class TopicStores {
   readonly #parts: TopicStoreParts;
+  /** What was made of records that are in hand, so that what was checked is what is written. */
+  readonly #projected = new WeakMap<EventRecord, ProjectedEntry[]>();
   readonly #stores = new Map<string, { wanted: Set<string>; registration: Registration }>();
 
   constructor(parts: TopicStoreParts) {
@@ -61,15 +65,24 @@ export class TopicStores {
         const failures: Failure[] = [];
         for (const [index, delivery] of batch.entries()) {
           const entries = await this.#project(delivery);
-          if (typeof entries === 'string') failures.push({ index, error: entries, final: true });
+          if (typeof entries === 'string') {
+            const { organizationId, topicName, partition } = delivery.address;
+            const { offset } = delivery.record;
+            this.#parts.reporter.warn(
+              { event: 'store.refused', organizationId, topicName, partition, offset, reason: entries },
+              'a message cannot be stored and is kept as a dead letter',
+            );
+            failures.push({ index, error: entries, final: true });
+          } else this.#projected.set(delivery.record, entries);
         }
         return failures;
       },
       commit: async (transaction, batch) => {
         const entries: ProjectedEntry[] = [];
         for (const delivery of batch) {
-          const projected = await this.#project(delivery);
-          if (typeof projected !== 'string') entries.push(...projected);
+          const projected = this.#projected.get(delivery.record) ?? (await this.#project(delivery));
+          if (typeof projected === 'string') throw new Error(projected);
+          entries.push(...projected);
         }
         await this.#parts.state.writeWithin(transaction, organizationId, entries);
       },

@@ -5,8 +5,8 @@ const leastBits = 10;
 /**
  * Digests that came one after the other in one bucket of time: a table in memory with open addressing, in
  * which a digest lies at or shortly after the place that its first bits say. From end to end it is therefore
- * nearly sorted, as the table on the disk is that it may have to be merged into. An empty place begins with eight zeros,
- * which no digest does in practice.
+ * nearly sorted, as is the table on the disk that it may have to be merged into. An empty place begins with
+ * eight zero bytes, which no digest does in practice.
  */
 export class Generation {
   readonly bucket: number;

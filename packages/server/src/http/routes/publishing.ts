@@ -21,13 +21,13 @@ export function publishingHandlers(
       const outcome = await ingest.publishMany(publication, query);
       return outcome instanceof Problem ? outcome : answer(outcome);
     },
-    tail: async ({ organization, path, query, stopping }) => {
+    tail: async ({ organization, path, query, stopping, stillAllowed }) => {
       const topic = { organizationId: organization.id, topicName: path.topicName };
       if ((await topics.resolve(topic.organizationId, topic.topicName)) === undefined) {
         return problem('TOPIC_NOT_FOUND');
       }
       const options = { topic, messageKey: query.messageKey, signal: stopping };
-      return stream('text/event-stream; charset=utf-8', serverSentEvents(log, options));
+      return stream('text/event-stream; charset=utf-8', serverSentEvents(log, options, stillAllowed));
     },
   };
 }

@@ -1,0 +1,4 @@
+import { openTestSqlite } from './consumers.fixture.ts';
+import { nodesSuite } from './nodes.suite.ts';
+
+nodesSuite('consumers on nodes that share SQLite', openTestSqlite);
