@@ -176,7 +176,10 @@ describe('when a sync of the disk', { timeout: 180_000 }, () => {
     const failed = calls.findIndex((call) => isSync(call) && call.result === -1);
     const over = calls.findIndex((call) => call.name === 'write' && call.arguments.includes('service.fatal'));
     assert.ok(failed >= 0 && over > failed, 'a sync failed, and that is the end');
-    const again = calls.slice(failed + 1, over).filter(isSyncOfLog);
+    // The other database has a thread of its own: one of the two fails first.
+    const ofLog = calls.slice(0, over).filter(isSyncOfLog);
+    const failedOfLog = ofLog.findIndex((call) => call.result === -1);
+    const again = failedOfLog < 0 ? [] : ofLog.slice(failedOfLog + 1);
     assert.deepEqual(again, [], 'the sync is not tried again');
     const answers = calls.slice(over).filter((call) => isAnswer(call, ''));
     assert.deepEqual(answers, [], 'nothing is acknowledged after the end');

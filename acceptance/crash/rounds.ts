@@ -104,8 +104,8 @@ export function summaryOf(outcome: CrashOutcome): string {
 
 function nextKill(random: SeededRandom): Kill {
   const kind = random.next();
-  if (kind < 0.35) return { when: 'starting', part: random.next() };
-  if (kind < 0.65) return { when: 'serving', milliseconds: random.between(0, 250) };
+  if (kind < 0.4) return { when: 'starting', part: random.next() };
+  if (kind < 0.68) return { when: 'serving', milliseconds: random.between(0, 250) };
   return { when: 'acknowledged', count: random.between(1, 60) };
 }
 

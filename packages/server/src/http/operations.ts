@@ -180,10 +180,22 @@ async function respond(route: Route, request: FastifyRequest, reply: FastifyRepl
   if (outcome instanceof Problem) return sendProblem(reply, outcome);
   reply.code(outcome.status);
   if (outcome.body === undefined) return reply.send();
-  if (outcome.body instanceof Stream) {
-    return reply.header('content-type', outcome.body.mediaType).send(Readable.from(outcome.body.chunks));
-  }
+  if (outcome.body instanceof Stream) return sendStream(reply, outcome.body, services.stopping);
   return reply.header('content-type', 'application/json; charset=utf-8').send(JSON.stringify(outcome.body));
+}
+
+/** How long a reader has to take the end of a stream when the service stops. */
+const streamEndMilliseconds = 1000;
+
+function sendStream(reply: FastifyReply, body: Stream, stopping: AbortSignal): FastifyReply {
+  reply.header('content-type', body.mediaType);
+  // Nobody reads the body of an answer to HEAD, and one without an end would wait for its reader for ever.
+  if (reply.request.method === 'HEAD') return reply.send();
+  const { raw } = reply;
+  const cut = () => setTimeout(() => raw.destroy(), streamEndMilliseconds).unref();
+  stopping.addEventListener('abort', cut, { once: true });
+  raw.once('close', () => stopping.removeEventListener('abort', cut));
+  return reply.send(Readable.from(body.chunks));
 }
 
 async function admitAgain(

@@ -49,7 +49,6 @@ export function splitArray(bytes: Uint8Array): Uint8Array[] | undefined {
     const byte = whole[index];
     if (byte === quote) {
       index = endOfString(whole, index);
-      if (index >= whole.length - 1) return undefined;
     } else if (byte === 0x7b || byte === 0x5b) {
       depth += 1;
     } else if (byte === 0x7d || byte === 0x5d) {

@@ -28,7 +28,12 @@ export class SqliteEngine {
       timeout: busyTimeoutMilliseconds,
       enableForeignKeyConstraints: true,
     });
-    if (this.#writes) this.#database.exec('pragma journal_mode = wal; pragma synchronous = full');
+    if (this.#writes) {
+      this.#database.exec('pragma journal_mode = wal; pragma synchronous = full');
+      // What a process wrote and did not sync before it died is found again, perhaps in the system's memory
+      // only: it goes to the disk before anything is built on it.
+      this.#database.exec('pragma wal_checkpoint(truncate)');
+    }
     this.#database.exec('pragma temp_store = memory');
     this.#statements = new StatementCache(this.#database, preparedStatements);
   }

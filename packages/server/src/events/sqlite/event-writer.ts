@@ -79,6 +79,9 @@ export class EventWriter {
       pragma journal_size_limit = ${walKeptBytes};
     `);
     prepareSchema(database);
+    // A process that died between writing and syncing leaves records that only the system's memory holds.
+    // They are found again here, and must be on the disk before anybody is told that they are duplicates.
+    database.exec('pragma wal_checkpoint(truncate)');
     this.#database = database;
     this.#now = now;
     this.#begin = database.prepare('begin immediate');
