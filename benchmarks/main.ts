@@ -3,12 +3,13 @@ import { findLoadTool } from './load.ts';
 import { printRows, type Row } from './row.ts';
 import { authenticatedReads } from './rows/authenticated-read.ts';
 import { manyConnections } from './rows/connections.ts';
+import { consumerThroughput } from './rows/consumers.ts';
 import { publishAndState, publishBatches } from './rows/publish.ts';
 import { coldStart, idleMemory } from './rows/start.ts';
 
 const usage = `Measures the service next to what the machine can do at best, in one run.
 
-  npm run bench [-- --seconds N] [--rounds N] [--only start,memory,reads,publish,batches,connections]
+  npm run bench [-- --seconds N] [--rounds N] [--only start,memory,reads,publish,batches,consumers,connections]
 
 Machines differ and are noisy: read the ratios, not the figures. A missed bar fails nothing.
 `;
@@ -32,6 +33,7 @@ if (values.help) {
     memory: async () => [await idleMemory()],
     reads: () => authenticatedReads(tool, Number(values.seconds), Number(values.rounds)),
     publish: () => publishAndState(tool, Number(values.seconds), Number(values.rounds)),
+    consumers: async () => [await consumerThroughput()],
     connections: async () => [await manyConnections(Number(values.seconds))],
     batches: async () => [await publishBatches(Number(values.seconds), Number(values.rounds))],
   };

@@ -11,9 +11,10 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { launch, type RunningService, startService, within } from '../harness/service.ts';
 import type { LedgerCounts } from './ledger.ts';
+import { defineStore, disagreements, readStores } from './projection.ts';
 import { type SeededRandom, seededRandom } from './random.ts';
 import { damages, readLog } from './read-log.ts';
-import { newPublishing, newWriters, type Publishing } from './site.ts';
+import { newPublishing, newWriters, type Publishing, topicNames } from './site.ts';
 import type { Writer } from './writer.ts';
 
 export interface CrashOptions {
@@ -64,16 +65,21 @@ export async function runCrashRounds(options: CrashOptions): Promise<CrashOutcom
   try {
     const first = await startService({ dataDirectory });
     const publishing = await newPublishing(first);
+    for (const topicName of topicNames) await defineStore({ ...publishing, url: first.url }, topicName);
     await first.kill();
     const run: Run = { dataDirectory, publishing, writers, startMilliseconds: usualStartMilliseconds };
     for (let round = 1; round <= options.rounds; round += 1) {
       await crash(run, nextKill(random));
       options.onRound?.(round);
     }
-    await settle(run);
+    const held = await settle(run);
     const stored = await readLog(dataDirectory);
     unknownThere = ledger.unknownThere(stored);
-    violations = [...ledger.violations(stored), ...(await damages(dataDirectory))];
+    violations = [
+      ...ledger.violations(stored),
+      ...disagreements(held, stored),
+      ...(await damages(dataDirectory)),
+    ];
   } catch (error) {
     violations = [error instanceof Error ? (error.stack ?? error.message) : String(error)];
   }
@@ -160,9 +166,10 @@ async function crashWhileStarting(dataDirectory: string, milliseconds: number): 
 }
 
 /** Lets the writers have their answers and write a little more, then stops the service as one should. */
-async function settle({ dataDirectory, publishing, writers }: Run): Promise<void> {
+async function settle({ dataDirectory, publishing, writers }: Run): Promise<Map<string, number>> {
   const service = await startService({ dataDirectory });
   let code: number | null;
+  let held: Map<string, number>;
   try {
     const account = { ...publishing, url: service.url };
     await Promise.all(
@@ -173,8 +180,10 @@ async function settle({ dataDirectory, publishing, writers }: Run): Promise<void
         }
       }),
     );
+    held = await readStores(account);
   } finally {
     code = await service.stop();
   }
   if (code !== 0) throw new Error(`the service stopped with ${code}: ${service.output().stderr}`);
+  return held;
 }

@@ -18,7 +18,7 @@ export async function newPublishing(service: RunningService): Promise<Publishing
   return { organizationName, token: secret };
 }
 
-const topicNames = ['orders', 'clicks'] as const;
+export const topicNames = ['orders', 'clicks'] as const;
 
 /** Writers with a common ledger, by turns on two topics. */
 export function newWriters(
