@@ -22,8 +22,9 @@ const keptBuffers = 4;
 const keptBufferBytes = 2 * fullBatchBytes;
 
 /**
- * The main thread's end of appending. The calls of one turn of the event loop become one batch, which is
- * encoded as they come and sent at the end of the turn.
+ * The main thread's end of appending. A call that finds nothing under way is sent at once, so that writing
+ * begins while the next requests are still being read. The others of a turn of the event loop become one
+ * batch, which is encoded as they come and sent at the end of the turn.
  */
 export class AppendQueue {
   readonly #limits: AppendLimits;
@@ -56,7 +57,8 @@ export class AppendQueue {
       this.#entries += count;
       this.#bytes += bytes;
       this.#calls.push({ count, bytes, resolve, reject });
-      if (this.#batch.length >= fullBatchBytes) this.#flush();
+      const isIdle = this.#sent.length === 0;
+      if (isIdle || this.#batch.length >= fullBatchBytes) this.#flush();
       else this.#schedule();
     });
   }
