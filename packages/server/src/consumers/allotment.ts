@@ -100,14 +100,16 @@ export class Allotment {
   /** True when it took something. */
   async #settleTopic(topicName: string): Promise<boolean> {
     const { work, membership, partitions, nodeId } = this.#options;
-    const { id, organizationId } = work.consumer;
+    const { id: consumerId, organizationId } = work.consumer;
     const wanted = work.consumer.wants(topicName);
-    const owners = assignPartitions(id, topicName, membership.nodesOf(id));
+    const owners = assignPartitions(consumerId, topicName, membership.nodesOf(consumerId));
     const missing: number[] = [];
     for (const partition of partitions.of(organizationId, topicName)) {
-      const held = work.shares.get(shareId({ topicName, partition }));
+      const id = shareId({ topicName, partition });
+      const held = work.shares.get(id);
       const mine = wanted && owners[partition] === nodeId;
-      if (mine && held === undefined) missing.push(partition);
+      // A call of ours that does not end although it was aborted would have the same keys.
+      if (mine && held === undefined && !work.hasLeftover(id)) missing.push(partition);
       else if (!mine && held !== undefined) work.leave(held);
     }
     if (missing.length === 0) return false;

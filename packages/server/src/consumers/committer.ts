@@ -13,8 +13,8 @@ import { type CursorChange, findShare, moveCursors, releaseShare } from './share
 /** A call whose consumer commits in the transaction of the cursors. */
 export interface CallCommit {
   readonly shares: readonly Share[];
-  /** What was handled of shares that are still held. */
-  handled(): readonly Delivery[];
+  /** What was handled of these shares. */
+  handled(shares: ReadonlySet<Share>): readonly Delivery[];
   readonly commit: NonNullable<Consumer['commit']>;
   /** The consumer's commit threw: what was handled has failed, and is noted so. */
   onRefused(error: unknown): void;
@@ -233,7 +233,7 @@ export class Committer {
           }
           const letters = parts.flatMap(({ changes }) => changes.letters);
           await insertDeadLetters(transaction, consumerId, letters);
-          const handled = call?.handled() ?? [];
+          const handled = call?.handled(new Set(parts.map(({ share }) => share))) ?? [];
           if (call === undefined || handled.length === 0) return;
           await call.commit(transaction, handled).catch((error: unknown) => {
             // Passed on as it is, because a conflict is tried again by who knows it.

@@ -7,6 +7,7 @@ import { DatabaseUnavailableError } from '../database/errors.ts';
 import { openSqliteDatabase } from '../database/sqlite/sqlite-database.ts';
 import type { AppendEntry, EventLog, EventRecord } from '../events/events.ts';
 import { partitionOf } from '../events/partition.ts';
+import { openSqliteEventLog } from '../events/sqlite/sqlite-event-log.ts';
 import { systemClock } from '../platform/clock.ts';
 import { type Log, silentLog } from '../platform/log.ts';
 import { systemRandom } from '../platform/random.ts';
@@ -30,6 +31,40 @@ export async function openTestSqlite(): Promise<{ database: Database; close(): P
       await database.close();
       await rm(directory, { recursive: true });
     },
+  };
+}
+
+/** The event log as it is on a laptop, in a place of its own. */
+export async function openTestEvents(): Promise<{ events: EventLog; close(): Promise<void> }> {
+  const directory = await mkdtemp(join(tmpdir(), 'millrace-consumers-'));
+  const events = await openSqliteEventLog({
+    directory,
+    clock: systemClock,
+    onFatal: (error) => {
+      throw error;
+    },
+  });
+  return {
+    events,
+    close: async () => {
+      await events.close();
+      await rm(directory, { recursive: true });
+    },
+  };
+}
+
+/** A log as an object whose parts can be replaced. */
+export function wayTo(events: EventLog): EventLog {
+  return {
+    append: (entries) => events.append(entries),
+    read: (address, after, limits) => events.read(address, after, limits),
+    bounds: (topic) => events.bounds(topic),
+    topics: (organizationId) => events.topics(organizationId),
+    trim: (address, through) => events.trim(address, through),
+    offsetAt: (address, time) => events.offsetAt(address, time),
+    listen: (hear) => events.listen(hear),
+    check: () => events.check(),
+    close: () => events.close(),
   };
 }
 
@@ -89,13 +124,7 @@ export function startNode(
   options: NodeOptions = {},
 ): ConsumerRunner {
   return new ConsumerRunner({
-    log: process.env.SHOW
-      ? {
-          ...silentLog,
-          warn: (f: object, m: string) => console.log(m, f),
-          error: (f: object, m: string) => console.log(m, f),
-        }
-      : silentLog,
+    log: silentLog,
     ...options,
     database,
     events,
@@ -140,11 +169,9 @@ export function fragile(database: Database): Database & { cut(): void; mend(): v
     query,
     transaction: async (work) => {
       if (isCut) fail();
-      return database.transaction(async (transaction) => {
-        const result = await work(transaction);
-        if (isCut) fail();
-        return result;
-      });
+      const result = await database.transaction(work);
+      // It is committed, and who asked for it does not hear so.
+      return isCut ? fail() : result;
     },
     announce: async (channel, payload) => {
       if (isCut) fail();

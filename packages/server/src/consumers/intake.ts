@@ -143,24 +143,21 @@ export class Intake {
   #receive(share: Share, records: readonly EventRecord[]): number {
     const { consumer, clock, memory } = this.#options;
     let bodies = 0;
-    let bytes = 0;
-    let count = 0;
     for (const record of records) {
+      const selected = consumer.selects(record) && !share.parkedAhead.delete(record.offset);
       bodies += record.body.byteLength;
       share.readThrough = record.offset;
-      if (!consumer.selects(record) || share.parkedAhead.delete(record.offset)) continue;
+      if (!selected) continue;
       const entry = entryOf(share, record);
       if (share.parked.has(entry.key)) {
         parkBehind(entry, { clock });
         continue;
       }
       share.append(entry);
-      bytes += entry.bytes;
-      count += 1;
+      this.#records += 1;
+      this.#bytes += entry.bytes;
+      memory.take(entry.bytes);
     }
-    this.#records += count;
-    this.#bytes += bytes;
-    memory.take(bytes);
     return bodies;
   }
 }

@@ -21,8 +21,6 @@ export class MemoryLog implements EventLog {
   readonly #seen = new Set<string>();
   readonly #listeners = new Set<(address: PartitionAddress) => void>();
   readonly #gap: number;
-  /** Set to have reads fail. */
-  fault: Error | undefined;
 
   constructor({ gap = 1 }: { gap?: number } = {}) {
     this.#gap = gap;
@@ -49,7 +47,6 @@ export class MemoryLog implements EventLog {
   }
 
   async read(address: PartitionAddress, after: number, limits: ReadLimits): Promise<EventRecord[]> {
-    if (this.fault !== undefined) throw this.fault;
     const records = this.#partitions.get(nameOf(address))?.records ?? [];
     const found: EventRecord[] = [];
     let bytes = 0;

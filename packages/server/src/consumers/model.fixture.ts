@@ -33,6 +33,7 @@ export class Model {
   readonly #active = new Map<string, object>();
   readonly #published = new Map<string, number>();
   calls = 0;
+  deliveries = 0;
 
   constructor(chance: () => number, maxAttempts: number) {
     this.#chance = chance;
@@ -63,6 +64,7 @@ export class Model {
       const call = {};
       life.calls.add(call);
       this.calls += 1;
+      this.deliveries += batch.length;
       this.#begin(call, batch);
       const end = () => {
         for (const [key, owner] of this.#active) if (owner === call) this.#active.delete(key);

@@ -1,20 +1,20 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 import type { Database } from '../database/database.ts';
-import { partitionCount } from '../events/events.ts';
+import { type EventLog, partitionCount } from '../events/events.ts';
 import type { Consumer } from './consumer.ts';
 import {
   consumer,
   fragile,
   message,
   type NodeOptions,
+  openTestEvents,
   organizationId,
   quick,
   startNode,
   textOf,
   until,
 } from './consumers.fixture.ts';
-import { MemoryLog } from './memory-log.fixture.ts';
 import type { ConsumerRunner } from './runner.ts';
 
 export interface Site {
@@ -29,7 +29,8 @@ export function nodesSuite(name: string, open: () => Promise<Site>): void {
   describe(name, { timeout: 120_000 }, () => {
     let database: Database;
     let site: Site;
-    let events: MemoryLog;
+    let events: EventLog;
+    let closeEvents: () => Promise<void>;
     const runners: ConsumerRunner[] = [];
     const start = (nodeId: string, options: NodeOptions = {}, way: Database = database) => {
       const runner = startNode(way, events, nodeId, options);
@@ -45,10 +46,11 @@ export function nodesSuite(name: string, open: () => Promise<Site>): void {
     beforeEach(async () => {
       site = await open();
       database = site.database;
-      events = new MemoryLog();
+      ({ events, close: closeEvents } = await openTestEvents());
     });
     afterEach(async () => {
       await Promise.all(runners.splice(0).map((runner) => runner.close()));
+      await closeEvents();
       await site.close();
     });
 

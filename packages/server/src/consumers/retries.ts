@@ -70,7 +70,10 @@ export class Retries {
    */
   async load({ share, key }: KeyOfShare): Promise<{ entries: Entry[]; missing: number[] }> {
     const limit = Math.min(this.#consumer.batchSize, rowsAtOnce);
-    const rows = await listParkedOfKey(this.#database.query, this.#consumer.id, share.address, key, limit);
+    const parked = await listParkedOfKey(this.#database.query, this.#consumer.id, share.address, key, limit);
+    // Past the cursor a record would come again after a crash, and be committed a second time.
+    const rows =
+      this.#consumer.commit === undefined ? parked : parked.filter((row) => row.offset <= share.committed);
     const failedBefore = rows.findIndex((row) => row.attempts > 0);
     const run = failedBefore === 0 ? rows.slice(0, 1) : failedBefore > 0 ? rows.slice(0, failedBefore) : rows;
     const records = await this.#read(share, run);

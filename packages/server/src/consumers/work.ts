@@ -4,13 +4,13 @@ import type { Clock } from '../platform/clock.ts';
 import type { Log } from '../platform/log.ts';
 import type { Random } from '../platform/random.ts';
 import { Brake } from './brake.ts';
-import { type Call, callConsumer, deliveriesOf, failAll, newCall } from './call.ts';
+import { type Call, callConsumer, newCall } from './call.ts';
 import { Committer } from './committer.ts';
-import { conclude, parkBehind } from './conclusion.ts';
-import { type Consumer, defaultBatchBytes, type Failure } from './consumer.ts';
+import { type Consumer, defaultBatchBytes } from './consumer.ts';
 import type { ConsumerCounts } from './figures.ts';
 import { Intake } from './intake.ts';
 import type { Memory } from './memory.ts';
+import { Outcomes } from './outcomes.ts';
 import { listParkedOfKey } from './parked-store.ts';
 import { loadParkedKeys, moveRedriven } from './parking.ts';
 import { Retries } from './retries.ts';
@@ -36,8 +36,8 @@ export interface WorkOptions {
   onReleased(share: Share): void;
 }
 
-/** Another look at a key whose records could not be got. */
-const lookAgainMilliseconds = 250;
+/** Another look at a key whose records could not be got yet. */
+const lookAgainMilliseconds = 100;
 /** For a call to end once it is aborted, and for its cursors to be written. */
 const abortMilliseconds = 1_000;
 
@@ -57,11 +57,10 @@ export class ConsumerWork {
   readonly #retries: Retries;
   readonly #committer: Committer;
   readonly #brake: Brake;
+  readonly #outcomes: Outcomes;
   readonly #calls = new Set<Call>();
   /** Shares with records that wait, those served least lately first. */
   readonly #waiting = new Set<Share>();
-  /** Shares with parked keys. */
-  readonly #parking = new Set<Share>();
   #whenIdle: (() => void)[] = [];
   #paused = false;
   #closed = false;
@@ -93,6 +92,14 @@ export class ConsumerWork {
         options.onReleased(share);
       },
     });
+    this.#outcomes = new Outcomes({
+      ...options,
+      intake: this.#intake,
+      retries: this.#retries,
+      committer: this.#committer,
+      brake: this.#brake,
+      onEnd: (call) => this.#endCall(call),
+    });
   }
 
   /** Begins to work on shares of a topic that were taken. */
@@ -105,8 +112,7 @@ export class ConsumerWork {
     if (this.#closed || !this.#options.mayWork()) return;
     for (const share of shares) {
       this.shares.set(share.id, share);
-      for (const [key] of share.parked) this.#retries.schedule(share, key);
-      if (share.parked.size > 0) this.#parking.add(share);
+      this.#outcomes.watch(share);
       this.#intake.notice(share);
     }
     this.#wake();
@@ -137,18 +143,26 @@ export class ConsumerWork {
     this.#options.onLost(share);
   }
 
+  /** Whether a call still has records of a share that was lost. */
+  hasLeftover(id: string): boolean {
+    for (const call of this.#calls) {
+      for (const share of call.shares) if (share.id === id && share.state === 'lost') return true;
+    }
+    return false;
+  }
+
   /** Moves dead letters that are to be handled again to the parked records of their shares. */
   redrive(topicName: string, partition: number): void {
     const share = this.shares.get(shareId({ topicName, partition }));
     if (share === undefined) return;
     this.#committer.run(async () => {
-      if (share.state !== 'held' || this.#parkedKeys() >= this.#options.mostParkedKeys) return;
+      if (share.state !== 'held' || this.#outcomes.parkedKeys() >= this.#options.mostParkedKeys) return;
       try {
         const moved = await moveRedriven(this.#options.database, this.consumer.id, share);
         if (moved === undefined) return this.lose(share);
         for (const key of moved.keys) {
           share.parked.park(key, this.#options.clock.now());
-          this.#parkWaiting(share, key);
+          this.#outcomes.parkWaiting(share, key);
         }
         if (moved.more) this.redrive(topicName, partition);
         this.#wake();
@@ -228,7 +242,7 @@ export class ConsumerWork {
 
   #startFresh(): boolean {
     const { clock, mostParkedKeys } = this.#options;
-    if (clock.now() < this.#brake.until || this.#parkedKeys() >= mostParkedKeys) return false;
+    if (clock.now() < this.#brake.until || this.#outcomes.parkedKeys() >= mostParkedKeys) return false;
     const { batchSize, batchBytes = defaultBatchBytes, commit } = this.consumer;
     const call = newCall();
     const entries: Entry[] = [];
@@ -268,8 +282,6 @@ export class ConsumerWork {
   }
 
   async #retry(call: Call, share: Share, key: string): Promise<void> {
-    const { clock } = this.#options;
-    const known = share.parked.get(key);
     let entries: Entry[] = [];
     try {
       const loaded = await this.#retries.load({ share, key });
@@ -282,10 +294,9 @@ export class ConsumerWork {
       this.#warn('consumers.retry-failed', error);
     }
     if (entries.length > 0 && share.state !== 'lost' && !this.#closed) return this.#run(call, entries);
-    if (known !== undefined) known.dueAt = clock.now() + lookAgainMilliseconds;
     if (entries.length === 0) this.#checkParked(share, key);
     share.free(key, call);
-    this.#endRetry(call);
+    this.#outcomes.endRetry(call, this.#options.clock.now() + lookAgainMilliseconds);
     this.#endCall(call);
   }
 
@@ -304,77 +315,12 @@ export class ConsumerWork {
   }
 
   async #run(call: Call, entries: readonly Entry[]): Promise<void> {
+    const { signal } = call.controller;
     this.inFlight += entries.length;
-    const failures = await callConsumer(this.consumer, entries, call.controller.signal);
+    const failures = await callConsumer(this.consumer, entries, signal);
     this.inFlight -= entries.length;
-    if (call.controller.signal.aborted) this.#discard(call, entries);
-    else this.#conclude(call, entries, failures);
-  }
-
-  /** What a call that was aborted says does not count: its records wait again where they are still ours. */
-  #discard(call: Call, entries: readonly Entry[]): void {
-    for (const entry of entries) {
-      const { share, key } = entry;
-      share.free(key, call);
-      if (share.state === 'lost' || entry.parked) continue;
-      if (share.parked.has(key)) this.#parkBehind(entry);
-      else share.giveBack(entry);
-      if (share.state === 'held') this.#waiting.add(share);
-    }
-    const known = call.retried?.share.parked.get(call.retried.key);
-    if (known !== undefined) known.dueAt = this.#options.clock.now();
-    this.#endRetry(call);
-    this.#endCall(call);
-  }
-
-  #conclude(call: Call, entries: readonly Entry[], failures: ReadonlyMap<number, Failure>): void {
-    const { counts, clock } = this.#options;
-    const { handled, failed, deadLettered, parked } = conclude(entries, failures, this.#options);
-    counts.handled += handled.length;
-    counts.failed += failed;
-    counts.deadLettered += deadLettered;
-    if (failures.size < entries.length) this.#brake.succeeded();
-    else if (call.retried === undefined) this.#brake.failed(clock.now());
-    // They are needed once more if the consumer cannot commit.
-    const kept =
-      this.consumer.commit === undefined ? [] : handled.map((entry) => ({ ...entry, parked: false }));
-    for (const entry of entries) {
-      entry.share.free(entry.key, call);
-      if (entry.share.state !== 'lost') this.#settle(entry);
-    }
-    for (const { share, key } of parked) this.#parkWaiting(share, key);
-    if (call.retried !== undefined && parked.length === 0) {
-      const known = call.retried.share.parked.get(call.retried.key);
-      if (known !== undefined) known.dueAt = clock.now();
-    }
-    this.#endRetry(call);
-    const { commit } = this.consumer;
-    if (commit === undefined) {
-      this.#endCall(call);
-      return;
-    }
-    this.#committer.commitCall({
-      shares: [...call.shares],
-      commit: commit.bind(this.consumer),
-      handled: () => deliveriesOf(kept.filter(({ share }) => share.state !== 'lost')),
-      onRefused: (error) => {
-        this.#warn('consumers.commit-refused', error);
-        const refused = conclude(kept, failAll(kept.length, error), this.#options);
-        counts.handled -= kept.length;
-        counts.failed += refused.failed;
-        counts.deadLettered += refused.deadLettered;
-        for (const { share, key } of refused.parked) this.#parkWaiting(share, key);
-      },
-      onDone: () => this.#endCall(call),
-    });
-  }
-
-  /** A key that was tried may be tried again. */
-  #endRetry({ retried }: Call): void {
-    if (retried === undefined) return;
-    const known = retried.share.parked.get(retried.key);
-    if (known !== undefined) known.trying = false;
-    this.#retries.schedule(retried.share, retried.key);
+    if (signal.aborted) this.#outcomes.discard(call, entries);
+    else this.#outcomes.conclude(call, entries, failures);
   }
 
   #endCall(call: Call): void {
@@ -382,31 +328,17 @@ export class ConsumerWork {
     for (const share of call.shares) {
       share.out -= 1;
       if (share.owner === call) share.owner = undefined;
-      if (share.state === 'lost') continue;
+      if (share.state === 'lost') {
+        // Only now may this node work on it again.
+        this.#options.onLost(share);
+        continue;
+      }
       this.#committer.touch(share);
       if (share.waiting > 0 && share.state === 'held') this.#waiting.add(share);
       this.#releaseWhenDone(share);
     }
     if (this.#calls.size === 0) for (const resolve of this.#whenIdle.splice(0)) resolve();
     this.#wake();
-  }
-
-  /** A key was parked: those of its records that wait go behind, and it is due at its time. */
-  #parkWaiting(share: Share, key: string): void {
-    this.#parking.add(share);
-    for (const entry of share.waitingOf(key)) this.#parkBehind(entry);
-    this.#retries.schedule(share, key);
-  }
-
-  #parkBehind(entry: Entry): void {
-    parkBehind(entry, this.#options);
-    this.#settle(entry);
-    this.#committer.touch(entry.share);
-  }
-
-  #settle(entry: Entry): void {
-    if (!entry.parked && entry.state !== 'settled') this.#intake.giveBack(1, entry.bytes);
-    entry.share.settle(entry);
   }
 
   #received(share: Share): void {
@@ -423,21 +355,13 @@ export class ConsumerWork {
   }
 
   #forget(share: Share): void {
+    share.state = 'lost';
     this.shares.delete(share.id);
     this.#waiting.delete(share);
     this.#intake.forget(share);
     this.#intake.giveBack(share.unsettled, share.bytes);
     this.#committer.forget(share);
     share.drop();
-  }
-
-  #parkedKeys(): number {
-    let keys = 0;
-    for (const share of this.#parking) {
-      if (share.parked.size === 0 || share.state === 'lost') this.#parking.delete(share);
-      keys += share.parked.size;
-    }
-    return keys;
   }
 
   async #idle(): Promise<void> {
