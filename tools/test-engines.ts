@@ -92,10 +92,14 @@ async function runTests(environment: Record<string, string>, interrupted: AbortS
     return false;
   }
   if (interrupted.aborted) return true;
-  const tests: ChildProcess = spawn(process.execPath, ['--test', '--test-concurrency=3', ...files.sort()], {
-    stdio: 'inherit',
-    env: { ...process.env, ...environment },
-  });
+  const tests: ChildProcess = spawn(
+    process.execPath,
+    ['--test', '--test-concurrency=3', '--test-timeout=180000', ...files.sort()],
+    {
+      stdio: 'inherit',
+      env: { ...process.env, ...environment },
+    },
+  );
   interrupted.addEventListener('abort', () => tests.kill('SIGTERM'), { once: true });
   await once(tests, 'exit');
   return tests.exitCode !== 0;
