@@ -75,13 +75,21 @@ describe('the bounds of the consumer runner', { timeout: 180_000 }, () => {
       );
       const took = performance.now() - began;
       await until('all parked', async () => (await registration.status()).parked === 10_000, 60_000);
-      collectGarbage();
-      const after = process.memoryUsage();
-      const grown = (after.heapUsed + after.arrayBuffers - before.heapUsed - before.arrayBuffers) / 2 ** 20;
+      // What was just read ahead may still be in hand for a moment; what is kept for good stays.
+      let grown = Number.POSITIVE_INFINITY;
+      await until(
+        'no more than a little memory is kept',
+        () => {
+          collectGarbage();
+          const after = process.memoryUsage();
+          grown = (after.heapUsed + after.arrayBuffers - before.heapUsed - before.arrayBuffers) / 2 ** 20;
+          return grown < 20;
+        },
+        20_000,
+      );
       context.diagnostic(
         `2,000 others in ${Math.round(took)} ms; ${grown.toFixed(1)} MiB kept, at most ${(most / 2 ** 20).toFixed(0)} MiB of bodies uncollected`,
       );
-      assert.ok(grown < 20, `${grown} MiB`);
     } finally {
       await runner.close();
       await close();
