@@ -11,7 +11,7 @@ import {
 } from './account-store.ts';
 import type { IdentityParts, Visitor } from './identity.ts';
 import { passwordChangedLetter, passwordResetLetter } from './letters.ts';
-import { passwordWeakness } from './passwords.ts';
+import { busy, passwordWeakness } from './passwords.ts';
 import { guessOf } from './sign-in.ts';
 
 /** The answer to a forgotten password takes at least this long, so that its time does not tell whether the account exists. */
@@ -53,7 +53,7 @@ export async function resetPassword(
   const refused = await parts.attempts.pay(guess);
   if (refused !== undefined) return refused;
   const passwordHash = await parts.passwords.hash(form.newPassword);
-  if (passwordHash === undefined) return problem('OVERLOADED', undefined, { retryAfterSeconds: 2 });
+  if (passwordHash === undefined) return busy();
   if (account === undefined) return problem('CODE_WRONG');
   const check = await parts.codes.check(parts.database.query, account.id, 'password-reset', form.code);
   if (check !== 'right') return problem('CODE_WRONG');
@@ -80,7 +80,7 @@ export async function changePassword(
     return problem('PASSWORD_WEAK', 'The new password must differ from the current one.');
   }
   const passwordHash = await parts.passwords.hash(form.newPassword);
-  if (passwordHash === undefined) return problem('OVERLOADED', undefined, { retryAfterSeconds: 2 });
+  if (passwordHash === undefined) return busy();
   await replacePassword(parts, account, passwordHash, caller.sessionId);
   return undefined;
 }
@@ -165,7 +165,7 @@ async function provePassword(
   const refused = await parts.attempts.pay(guess);
   if (refused !== undefined) return refused;
   const verification = await parts.passwords.verify(account.password_hash, password);
-  if (verification === 'busy') return problem('OVERLOADED', undefined, { retryAfterSeconds: 2 });
+  if (verification === 'busy') return busy();
   if (verification === 'wrong') return problem('PASSWORD_WRONG', 'The current password is wrong.');
   await parts.attempts.refund(guess);
   return undefined;

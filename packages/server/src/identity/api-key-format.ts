@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib';
-import { type Random, randomBase62 } from '../platform/random.ts';
+import { base62, type Random, randomBase62 } from '../platform/random.ts';
 
 /**
  * An API key is `mr_`, 30 random base62 characters and 6 of checksum. The prefix lets scanners of leaked
@@ -9,7 +9,6 @@ const prefix = 'mr_';
 const randomLength = 30;
 const checksumLength = 6;
 const shape = /^mr_[0-9A-Za-z]{36}$/;
-const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
 export function makeApiKey(random: Random): string {
   const body = randomBase62(random, randomLength);
@@ -27,7 +26,7 @@ function checksum(body: string): string {
   let rest = crc32(body);
   let text = '';
   for (let place = 0; place < checksumLength; place += 1) {
-    text = alphabet.charAt(rest % 62) + text;
+    text = base62.charAt(rest % 62) + text;
     rest = Math.floor(rest / 62);
   }
   return text;

@@ -1,5 +1,6 @@
 import { hash, verify } from '@node-rs/argon2';
 import { Gate } from '../platform/gate.ts';
+import { type Problem, problem } from '../platform/problem.ts';
 import { isCommonPassword } from './common-passwords.ts';
 
 /**
@@ -9,6 +10,11 @@ import { isCommonPassword } from './common-passwords.ts';
 const cost = { memoryCost: 19 * 1024, timeCost: 2, parallelism: 1 } as const;
 
 const shortest = 8;
+
+/** The answer when too many passwords wait to be hashed or checked. */
+export function busy(): Problem {
+  return problem('OVERLOADED', undefined, { retryAfterSeconds: 2 });
+}
 
 export type Verification = 'right' | 'wrong' | 'busy';
 

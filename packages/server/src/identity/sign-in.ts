@@ -1,5 +1,5 @@
 import { comparable } from '../platform/names.ts';
-import { type Problem, problem } from '../platform/problem.ts';
+import type { Problem } from '../platform/problem.ts';
 import {
   type Account,
   findAccount,
@@ -10,7 +10,7 @@ import {
 } from './account-store.ts';
 import type { Guess, Secret } from './attempts.ts';
 import type { IdentityParts, Visitor } from './identity.ts';
-import { passwordWeakness } from './passwords.ts';
+import { busy, passwordWeakness } from './passwords.ts';
 import type { SignInResult } from './sessions.ts';
 import { mailConfirmation } from './sign-up.ts';
 
@@ -113,10 +113,6 @@ export async function answerPasswordChallenge(
 const expiredSession: SignInAnswer = {
   errorMsg: 'This sign-in has expired. Start again with your password.',
 };
-
-function busy(): Problem {
-  return problem('OVERLOADED', undefined, { retryAfterSeconds: 2 });
-}
 
 async function refuseNewPassword(
   parts: IdentityParts,

@@ -13,7 +13,7 @@ import {
 } from './account-store.ts';
 import type { IdentityParts, Visitor } from './identity.ts';
 import { alreadySignedUpLetter, confirmationLetter } from './letters.ts';
-import { passwordWeakness } from './passwords.ts';
+import { busy, passwordWeakness } from './passwords.ts';
 
 /** How long an account that nobody confirms keeps its username. */
 export const unconfirmedMilliseconds = 24 * 3_600_000;
@@ -55,7 +55,7 @@ export async function signUp(
   if (present !== undefined && !isStale(parts, present)) return signUpAgain(parts, present, form, visitor);
 
   const passwordHash = await parts.passwords.hash(form.password);
-  if (passwordHash === undefined) return problem('OVERLOADED', undefined, { retryAfterSeconds: 2 });
+  if (passwordHash === undefined) return busy();
   const id = randomId(parts.random);
   try {
     await parts.database.transaction(async (transaction) => {
@@ -105,7 +105,7 @@ async function signUpAgain(
   const refused = await parts.attempts.pay(guess);
   if (refused !== undefined) return refused;
   const verification = await parts.passwords.verify(present.password_hash, form.password);
-  if (verification === 'busy') return problem('OVERLOADED', undefined, { retryAfterSeconds: 2 });
+  if (verification === 'busy') return busy();
   if (verification === 'wrong') return taken;
   await parts.attempts.refund(guess);
   await mailConfirmation(parts, present);

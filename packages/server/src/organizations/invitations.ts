@@ -8,6 +8,7 @@ import {
 } from '../identity/account-store.ts';
 import type { IdentityParts } from '../identity/identity.ts';
 import { addedLetter, invitationLetter } from '../identity/letters.ts';
+import { busy } from '../identity/passwords.ts';
 import { comparable } from '../platform/names.ts';
 import { Problem, problem } from '../platform/problem.ts';
 import { randomBase62, randomId } from '../platform/random.ts';
@@ -93,7 +94,7 @@ async function makeTemporaryPassword(
 ): Promise<{ password: string; hash: string; expiresAt: number } | Problem> {
   const password = randomBase62(parts.random, 16);
   const hash = await parts.passwords.hash(password);
-  if (hash === undefined) return problem('OVERLOADED', undefined, { retryAfterSeconds: 2 });
+  if (hash === undefined) return busy();
   return { password, hash, expiresAt: parts.clock.now() + temporaryPasswordMilliseconds };
 }
 

@@ -12,7 +12,8 @@ export const systemRandom: Random = {
   integer: (limit) => randomInt(limit),
 };
 
-const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+/** The digits of base62, in the order of their values. */
+export const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
 /** An unguessable token of base64url characters carrying the given number of bytes. */
 export function randomToken(random: Random, bytes = 32): string {
