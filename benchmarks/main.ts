@@ -4,12 +4,15 @@ import { printRows, type Row } from './row.ts';
 import { authenticatedReads } from './rows/authenticated-read.ts';
 import { manyConnections } from './rows/connections.ts';
 import { consumerThroughput } from './rows/consumers.ts';
+import { lakeDrain } from './rows/lake.ts';
 import { publishAndState, publishBatches } from './rows/publish.ts';
+import { analyticalQueries } from './rows/queries.ts';
 import { coldStart, idleMemory } from './rows/start.ts';
 
 const usage = `Measures the service next to what the machine can do at best, in one run.
 
-  npm run bench [-- --seconds N] [--rounds N] [--only start,memory,reads,publish,batches,consumers,connections]
+  npm run bench [-- --seconds N] [--rounds N] [--only start,memory,reads,publish,batches,consumers,connections,lake,queries]
+                   [--rows N]   rows of the queries, 3 million unless given
 
 Machines differ and are noisy: read the ratios, not the figures. A missed bar fails nothing.
 `;
@@ -19,6 +22,7 @@ const { values } = parseArgs({
     seconds: { type: 'string', default: '3' },
     rounds: { type: 'string', default: '3' },
     only: { type: 'string' },
+    rows: { type: 'string', default: '3000000' },
     help: { type: 'boolean', default: false },
   },
 });
@@ -35,6 +39,8 @@ if (values.help) {
     publish: () => publishAndState(tool, Number(values.seconds), Number(values.rounds)),
     consumers: async () => [await consumerThroughput()],
     connections: async () => [await manyConnections(Number(values.seconds))],
+    lake: () => lakeDrain(),
+    queries: () => analyticalQueries(Number(values.rows), Number(values.rounds)),
     batches: async () => [await publishBatches(Number(values.seconds), Number(values.rounds))],
   };
   const wanted = values.only === undefined ? Object.keys(measures) : values.only.split(',');

@@ -22,8 +22,10 @@ export interface Site {
 }
 
 /** A service with an organization and a topic that feeds the lake and one stream. */
-export async function openSite(): Promise<Site> {
-  const service = await startService({ environment: { MILLRACE_RATE_LIMIT_DEFAULT: '1000000' } });
+export async function openSite(environment: Readonly<Record<string, string>> = {}): Promise<Site> {
+  const service = await startService({
+    environment: { MILLRACE_RATE_LIMIT_DEFAULT: '1000000', ...environment },
+  });
   const person = await newPerson(service);
   const organizationName = await newOrganization(service, person);
   await call(service.url, 'updateTopic', {
