@@ -1,0 +1,13 @@
+export { Authentication } from './authentication.ts';
+export type { SessionTokens } from './credentials.ts';
+export { Millrace, type MillraceOptions } from './millrace.ts';
+export { MillraceError, type RefusedField } from './millrace-error.ts';
+export { ApiKeys, Organizations } from './organizations.ts';
+export { Publisher, type PublisherOptions, type PublisherTotals, type Rejection } from './publisher.ts';
+export { Queries, type QueryRows } from './queries.ts';
+export type { OrganizationOptions } from './scope.ts';
+export { State } from './state.ts';
+export { Tasks } from './tasks.ts';
+export { type PublishOptions, type TailedMessage, Topics } from './topics.ts';
+export type { Progress, TransferOptions, Uploadable } from './transfers.ts';
+export type { CallOptions, RetryOptions } from './transport.ts';

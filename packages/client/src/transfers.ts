@@ -1,0 +1,84 @@
+import type { Transport } from './transport.ts';
+
+/** How far an upload or download has come. */
+export interface Progress {
+  readonly bytes: number;
+  /** Undefined when the other side does not say how much there is. */
+  readonly total: number | undefined;
+}
+
+export interface TransferOptions {
+  readonly onProgress?: ((progress: Progress) => void) | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** What can be uploaded: bytes, a file of a browser, or a stream whose length is known. */
+export type Uploadable =
+  | Uint8Array<ArrayBuffer>
+  | Blob
+  | { readonly stream: ReadableStream<Uint8Array>; readonly size: number };
+
+export function sizeOf(content: Uploadable): number {
+  return content instanceof Uint8Array ? content.byteLength : content.size;
+}
+
+/** Sends exactly these bytes to a URL that takes one upload. */
+export async function upload(
+  transport: Transport,
+  url: string,
+  content: Uploadable,
+  options: TransferOptions = {},
+): Promise<void> {
+  const total = sizeOf(content);
+  const source =
+    content instanceof Uint8Array
+      ? new Blob([content]).stream()
+      : content instanceof Blob
+        ? content.stream()
+        : content.stream;
+  const init: RequestInit & { duplex: 'half' } =
+    options.onProgress === undefined && !('stream' in content && !(content instanceof Blob))
+      ? {
+          method: 'PUT',
+          body: content instanceof Uint8Array || content instanceof Blob ? content : null,
+          duplex: 'half',
+        }
+      : {
+          method: 'PUT',
+          body: counted(source, total, options.onProgress),
+          headers: { 'content-length': String(total) },
+          duplex: 'half',
+        };
+  const response = await transport.openUrl(url, init, options.signal);
+  await response.body?.cancel();
+}
+
+/** The bytes behind a URL as a stream. */
+export async function download(
+  transport: Transport,
+  url: string,
+  options: TransferOptions = {},
+): Promise<ReadableStream<Uint8Array>> {
+  const response = await transport.openUrl(url, { method: 'GET' }, options.signal);
+  const length = response.headers.get('content-length');
+  const body = response.body ?? new Blob([]).stream();
+  return counted(body, length === null ? undefined : Number(length), options.onProgress);
+}
+
+function counted(
+  stream: ReadableStream<Uint8Array>,
+  total: number | undefined,
+  onProgress: TransferOptions['onProgress'],
+): ReadableStream<Uint8Array> {
+  if (onProgress === undefined) return stream;
+  let bytes = 0;
+  return stream.pipeThrough(
+    new TransformStream<Uint8Array, Uint8Array>({
+      transform(chunk, controller) {
+        bytes += chunk.byteLength;
+        onProgress({ bytes, total });
+        controller.enqueue(chunk);
+      },
+    }),
+  );
+}
