@@ -72,15 +72,33 @@ export class Publisher {
    * const { accepted } = await publisher.flush();
    * ```
    */
-  async publish(message: object): Promise<void> {
+  publish(message: object): Promise<void> {
+    return this.#take({ message, line: JSON.stringify(message) });
+  }
+
+  /**
+   * Takes a message that is a line of JSON already.
+   *
+   * @example
+   * ```ts
+   * const publisher = millrace.topics.publisher('clicks', { keyPath: '/user' });
+   * await publisher.publishLine('{"user":"u1","page":"/"}');
+   * await publisher.flush();
+   * ```
+   */
+  publishLine(line: string): Promise<void> {
+    return this.#take({ message: line, line });
+  }
+
+  async #take(taken: { readonly message: unknown; readonly line: string }): Promise<void> {
+    const { line } = taken;
     this.#options.signal?.throwIfAborted();
     if (this.#failure !== undefined) throw this.#failure;
     const { batchSize = 1000, batchCharacters = 4 * 1024 * 1024, lingerMilliseconds = 50 } = this.#options;
     const { mostPending = 50_000 } = this.#options;
     while (this.#pending >= mostPending) await new Promise<void>((resolve) => this.#room.push(resolve));
-    const line = JSON.stringify(message);
     if (this.#characters + line.length > batchCharacters) this.#start();
-    this.#waiting.push({ message, line });
+    this.#waiting.push(taken);
     this.#characters += line.length + 1;
     this.#pending += 1;
     if (this.#waiting.length >= batchSize) this.#start();

@@ -1,0 +1,41 @@
+#!/usr/bin/env node
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+// The code needs Node 26, which comes with the package; whatever Node the machine has starts it.
+const oldest = 26;
+const here = dirname(fileURLToPath(import.meta.url));
+const main = existsSync(join(here, '../dist/main.js')) ? '../dist/main.js' : '../src/main.ts';
+
+if (Number(process.versions.node.split('.')[0]) >= oldest) {
+  const { run } = await import(main);
+  process.exitCode = await run(process.argv.slice(2));
+} else {
+  const node = findNode();
+  if (node === undefined) {
+    process.stderr.write(`millrace needs Node ${oldest}; this is ${process.version}\n`);
+    process.exit(1);
+  }
+  const child = spawn(node, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], { stdio: 'inherit' });
+  // A terminal sends ctrl-C to both; the child decides how to end.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
+    process.on(signal, () => {
+      if (signal !== 'SIGINT') child.kill(signal);
+    });
+  }
+  child.on('exit', (code, signal) => {
+    process.exit(signal === null ? code : 128 + 15);
+  });
+}
+
+function findNode() {
+  try {
+    const found = join(dirname(createRequire(import.meta.url).resolve('node/package.json')), 'bin/node');
+    return existsSync(found) ? found : undefined;
+  } catch {
+    return undefined;
+  }
+}
