@@ -7,11 +7,11 @@ import { listSharesWithRedriven } from './dead-letter-store.ts';
 import type { Membership } from './membership.ts';
 import { databaseTime } from './node-store.ts';
 import type { KnownPartitions } from './partitions.ts';
-import { listPartitions, noteConsumer, shareId, takeShares, type WantedShare } from './share-store.ts';
-import type { ConsumerWork } from './work.ts';
+import { listCursors, noteConsumer, shareId, takeShares, type WantedShare } from './share-store.ts';
+import type { ShareWork } from './share-work.ts';
 
 export interface AllotmentOptions {
-  readonly work: ConsumerWork;
+  readonly work: ShareWork;
   readonly membership: Membership;
   readonly partitions: KnownPartitions;
   readonly database: Database;
@@ -31,7 +31,11 @@ export interface AllotmentOptions {
 export class Allotment {
   readonly #options: AllotmentOptions;
   readonly #topics = new Set<string>();
+  /** Topics that something was just appended to; somebody may wait for that. They go before the others. */
+  readonly #urgent = new Set<string>();
   readonly #pending = new Set<string>();
+  /** Topics that were wanted when they were last looked at. */
+  readonly #wanted = new Set<string>();
   #createdAt: number | undefined;
   #closed = false;
   #running: Promise<void> | undefined;
@@ -45,12 +49,18 @@ export class Allotment {
     return this.#running !== undefined;
   }
 
-  /** Looks at one topic, or at all of them. */
+  /** Looks at one topic soon, or at all of them. */
   settle(topicName?: string): void {
     const { partitions, work } = this.#options;
-    if (topicName !== undefined) this.#topics.add(topicName);
+    if (topicName !== undefined) this.#urgent.add(topicName);
     else for (const name of partitions.topics(work.consumer.organizationId)) this.#topics.add(name);
     this.#start();
+  }
+
+  /** Something was appended to a partition that is not held here. */
+  hear(topicName: string, isNew: boolean): void {
+    if (!isNew && this.#wanted.has(topicName)) return;
+    if (this.#options.work.consumer.wants(topicName)) this.settle(topicName);
   }
 
   /** Asks again for what was held by others. */
@@ -63,6 +73,7 @@ export class Allotment {
   /** Has a look whether dead letters of the shares held here are to be handled again. */
   async checkRedriven(): Promise<void> {
     const { database, work } = this.#options;
+    if (work.redrive === undefined) return;
     for (const { topicName, partition } of await listSharesWithRedriven(database.query, work.consumer.id)) {
       work.redrive(topicName, partition);
     }
@@ -75,7 +86,7 @@ export class Allotment {
   }
 
   #start(): void {
-    if (this.#closed || this.#topics.size === 0) return;
+    if (this.#closed || this.#topics.size + this.#urgent.size === 0) return;
     this.#running ??= this.#settleAll().finally(() => {
       this.#running = undefined;
       this.#start();
@@ -84,8 +95,7 @@ export class Allotment {
 
   async #settleAll(): Promise<void> {
     let took = false;
-    for (const topicName of this.#topics) {
-      this.#topics.delete(topicName);
+    for (let topicName = this.#next(); topicName !== undefined; topicName = this.#next()) {
       if (this.#closed || !this.#options.membership.isValid()) continue;
       try {
         took = (await this.#settleTopic(topicName)) || took;
@@ -97,11 +107,21 @@ export class Allotment {
     if (took) await this.checkRedriven().catch((error: unknown) => this.#warn(error));
   }
 
+  #next(): string | undefined {
+    const [topicName] = this.#urgent.size > 0 ? this.#urgent : this.#topics;
+    if (topicName === undefined) return undefined;
+    this.#urgent.delete(topicName);
+    this.#topics.delete(topicName);
+    return topicName;
+  }
+
   /** True when it took something. */
   async #settleTopic(topicName: string): Promise<boolean> {
     const { work, membership, partitions, nodeId } = this.#options;
     const { id: consumerId, organizationId } = work.consumer;
     const wanted = work.consumer.wants(topicName);
+    if (wanted) this.#wanted.add(topicName);
+    else this.#wanted.delete(topicName);
     const owners = assignPartitions(consumerId, topicName, membership.nodesOf(consumerId));
     const missing: number[] = [];
     for (const partition of partitions.of(organizationId, topicName)) {
@@ -110,7 +130,7 @@ export class Allotment {
       const mine = wanted && owners[partition] === nodeId;
       // A call of ours that does not end although it was aborted would have the same keys.
       if (mine && held === undefined && !work.hasLeftover(id)) missing.push(partition);
-      else if (!mine && held !== undefined) work.leave(held);
+      else if (!mine && held !== undefined) work.leave(id);
     }
     if (missing.length === 0) return false;
     const taken = await this.#take(topicName, missing);
@@ -123,7 +143,7 @@ export class Allotment {
     const { work, membership, database, clock } = this.#options;
     const { id, organizationId } = work.consumer;
     this.#createdAt ??= await noteConsumer(database, { id, organizationId, now: clock.now() });
-    const known = await listPartitions(database.query, id, topicName);
+    const known = await listCursors(database.query, id, topicName);
     const wanted: WantedShare[] = [];
     for (const partition of partitions) {
       const address = { organizationId, topicName, partition };

@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Database } from '../database/database.ts';
-import { DatabaseBusyError, DatabaseUnavailableError } from '../database/errors.ts';
 import type { Log } from '../platform/log.ts';
 import type { Random } from '../platform/random.ts';
 import { retryDelay } from './backoff.ts';
 import type { Consumer, Delivery } from './consumer.ts';
 import { insertDeadLetters } from './dead-letter-store.ts';
+import { isFaultOfDatabase } from './fault.ts';
 import { deleteParked, putParked } from './parked-store.ts';
 import type { Share, ShareChanges } from './share.ts';
 import { type CursorChange, findShare, moveCursors, releaseShare } from './share-store.ts';
@@ -284,10 +284,6 @@ export class Committer {
 }
 
 class Fenced extends Error {}
-
-function isFaultOfDatabase(error: unknown): boolean {
-  return error instanceof DatabaseBusyError || error instanceof DatabaseUnavailableError;
-}
 
 function partOf(share: Share): Part {
   const { topicName, partition } = share.address;

@@ -77,6 +77,8 @@ export interface Registration {
   /** Hands out nothing more; resolves when what is in hand has ended. The shares are kept. */
   pause(): Promise<void>;
   resume(): void;
+  /** Asks `wants` again now: its answer has changed. */
+  refresh(): void;
   /** Ends it on this node: what is in hand ends within the bound of a shutdown, other nodes go on. */
   remove(): Promise<void>;
   status(): Promise<ConsumerStatus>;

@@ -12,7 +12,8 @@ import { systemClock } from '../platform/clock.ts';
 import { type Log, silentLog } from '../platform/log.ts';
 import { systemRandom } from '../platform/random.ts';
 import type { Consumer } from './consumer.ts';
-import { ConsumerRunner, type RunnerLimits, type RunnerTimings } from './runner.ts';
+import { ConsumerRunner } from './runner.ts';
+import type { RunnerLimits, RunnerTimings } from './settings.ts';
 
 export const organizationId = 'o1';
 

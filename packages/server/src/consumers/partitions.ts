@@ -1,4 +1,4 @@
-import type { EventLog, PartitionAddress } from '../events/events.ts';
+import type { EventLog, PartitionAddress, TopicAddress } from '../events/events.ts';
 
 /** The partitions that have records, or had, of the organizations whose topics somebody here reads. */
 export class KnownPartitions {
@@ -39,12 +39,18 @@ export class KnownPartitions {
     tell: (address: PartitionAddress, last: number) => void,
   ): Promise<void> {
     for (const topic of await this.#events.topics(organizationId)) {
-      if (!wants(topic.topicName)) continue;
-      for (const { partition, last } of await this.#events.bounds(topic)) {
-        const address = { ...topic, partition };
-        this.add(address);
-        tell(address, last);
-      }
+      if (wants(topic.topicName)) await this.refreshTopic(topic, tell);
+    }
+  }
+
+  async refreshTopic(
+    topic: TopicAddress,
+    tell: (address: PartitionAddress, last: number) => void,
+  ): Promise<void> {
+    for (const { partition, last } of await this.#events.bounds(topic)) {
+      const address = { ...topic, partition };
+      this.add(address);
+      tell(address, last);
     }
   }
 }

@@ -39,21 +39,6 @@ export async function noteConsumer(
   return (await known.executeTakeFirst())?.created_at ?? consumer.now;
 }
 
-/** The partitions of a topic for which a consumer has a cursor. */
-export async function listPartitions(
-  queries: Queries,
-  consumerId: string,
-  topicName: string,
-): Promise<Set<number>> {
-  const rows = await queries
-    .selectFrom('consumer_shares')
-    .select('partition')
-    .where('consumer_id', '=', consumerId)
-    .where('topic_name', '=', topicName)
-    .execute();
-  return new Set(rows.map((row) => row.partition));
-}
-
 /**
  * Takes the shares of one topic that nobody alive holds. The version grows, so whoever held one before
  * can change it no more.
@@ -173,20 +158,21 @@ export async function findShare(
     .executeTakeFirst();
 }
 
-/** Lets another node have a share. */
+/** Lets another node have a share; false when its version is not the one given any more. */
 export async function releaseShare(
   queries: Queries,
   consumerId: string,
   share: { readonly topicName: string; readonly partition: number; readonly version: number },
-): Promise<void> {
-  await queries
+): Promise<boolean> {
+  const result = await queries
     .updateTable('consumer_shares')
     .set({ holder: null, version: share.version + 1 })
     .where('consumer_id', '=', consumerId)
     .where('topic_name', '=', share.topicName)
     .where('partition', '=', share.partition)
     .where('version', '=', share.version)
-    .execute();
+    .executeTakeFirst();
+  return result.numUpdatedRows > 0n;
 }
 
 /** The shares that a run of a node holds according to the database. */
@@ -221,6 +207,21 @@ export async function listCursorsOfTopic(
     .where('topic_name', '=', topicName)
     .execute();
   return rows.map((row) => ({ consumerId: row.consumer_id, topicName, ...row }));
+}
+
+/** How far a consumer has come in the partitions of a topic. */
+export async function listCursors(
+  queries: Queries,
+  consumerId: string,
+  topicName: string,
+): Promise<Map<number, number>> {
+  const rows = await queries
+    .selectFrom('consumer_shares')
+    .select(['partition', 'cursor'])
+    .where('consumer_id', '=', consumerId)
+    .where('topic_name', '=', topicName)
+    .execute();
+  return new Map(rows.map((row) => [row.partition, row.cursor]));
 }
 
 /** How far a consumer has come in all its partitions. */

@@ -4,6 +4,7 @@ import type { NewDeadLetter } from './dead-letter-store.ts';
 import { ParkedKeys } from './parked-keys.ts';
 import type { ParkedRecord } from './parked-store.ts';
 import { shareId } from './share-store.ts';
+import type { WorkedShare } from './share-work.ts';
 
 /** A record on its way through this node. */
 export interface Entry {
@@ -40,7 +41,7 @@ export interface ShareChanges {
  *  ── passed ──┼─ settled, unwritten ─┼─ waiting, out, settled ─┼── not read yet ──>
  * ```
  */
-export class Share {
+export class Share implements WorkedShare {
   readonly address: PartitionAddress;
   readonly id: string;
   readonly parked = new ParkedKeys();
@@ -84,6 +85,14 @@ export class Share {
   /** Entries in the window, settled ones included. */
   get windowSize(): number {
     return this.#window.length - this.#first;
+  }
+
+  get parkedKeys(): number {
+    return this.parked.size;
+  }
+
+  isIdle(): boolean {
+    return !this.behind && this.cursor() >= this.readThrough;
   }
 
   append(entry: Entry): void {

@@ -5,7 +5,7 @@ import type { ConsumerStatus } from './consumer.ts';
 import { type Counters, type KindFigures, kindOf } from './figures.ts';
 import { countParked } from './parked-store.ts';
 import { listCursorsOfConsumer } from './share-store.ts';
-import type { ConsumerWork } from './work.ts';
+import type { ShareWork } from './share-work.ts';
 
 interface Sources {
   readonly database: Database;
@@ -14,7 +14,7 @@ interface Sources {
 }
 
 /** A consumer as all nodes together see it, from what is written. */
-export async function consumerStatus(work: ConsumerWork, sources: Sources): Promise<ConsumerStatus> {
+export async function consumerStatus(work: ShareWork, sources: Sources): Promise<ConsumerStatus> {
   const { consumer, inFlight } = work;
   const { database, events } = sources;
   const cursors = new Map<string, Map<number, number>>();
@@ -39,7 +39,7 @@ export async function consumerStatus(work: ConsumerWork, sources: Sources): Prom
 
 /** The figures of this node by kind of consumer. What is idle is known to lag nothing and is not asked for. */
 export async function kindFigures(
-  works: readonly ConsumerWork[],
+  works: readonly ShareWork[],
   counters: Counters,
   { events, clock }: Omit<Sources, 'database'>,
 ): Promise<KindFigures[]> {
@@ -64,9 +64,9 @@ export async function kindFigures(
     const lasts = new Map<string, Map<number, number>>();
     for (const share of work.shares.values()) {
       figures.shares += 1;
-      figures.parkedKeys += share.parked.size;
+      figures.parkedKeys += share.parkedKeys;
+      if (share.isIdle()) continue;
       const cursor = share.cursor();
-      if (!share.behind && cursor >= share.readThrough) continue;
       const { topicName, partition } = share.address;
       const ofTopic =
         lasts.get(topicName) ??

@@ -1,21 +1,25 @@
 import type { Database } from '../database/database.ts';
-import type { EventLog } from '../events/events.ts';
+import type { EventLog, PartitionAddress } from '../events/events.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Log } from '../platform/log.ts';
 import type { Random } from '../platform/random.ts';
 import { Brake } from './brake.ts';
 import { type Call, callConsumer, newCall } from './call.ts';
+import { Calls } from './calls.ts';
 import { Committer } from './committer.ts';
-import { type Consumer, defaultBatchBytes } from './consumer.ts';
+import type { Consumer } from './consumer.ts';
 import type { ConsumerCounts } from './figures.ts';
 import { Intake } from './intake.ts';
 import type { Memory } from './memory.ts';
 import { Outcomes } from './outcomes.ts';
-import { listParkedOfKey } from './parked-store.ts';
-import { loadParkedKeys, moveRedriven } from './parking.ts';
+import { ParkedUpkeep } from './parked-upkeep.ts';
+import { loadParkedKeys } from './parking.ts';
+import { Pump } from './pump.ts';
 import { Retries } from './retries.ts';
 import { type Entry, Share } from './share.ts';
 import { shareId, type TakenShare } from './share-store.ts';
+import type { ShareWork } from './share-work.ts';
+import { Waiting } from './waiting.ts';
 
 export interface WorkOptions {
   readonly consumer: Consumer;
@@ -43,13 +47,13 @@ const abortMilliseconds = 1_000;
 
 /**
  * One consumer on this node: hands out what its shares have, fresh records and parked ones that are due in
- * turn, and notes what became of them. Nothing here waits in a loop: `#pump` starts what can be started
- * whenever something has changed.
+ * turn, and notes what became of them. Nothing here waits in a loop: what can be started is started whenever
+ * something has changed.
  */
-export class ConsumerWork {
+export class ConsumerWork implements ShareWork {
   readonly consumer: Consumer;
   readonly shares = new Map<string, Share>();
-  /** Records in calls. */
+  readonly keepsUnwanted = false;
   inFlight = 0;
 
   readonly #options: WorkOptions;
@@ -58,15 +62,13 @@ export class ConsumerWork {
   readonly #committer: Committer;
   readonly #brake: Brake;
   readonly #outcomes: Outcomes;
-  readonly #calls = new Set<Call>();
-  /** Shares with records that wait, those served least lately first. */
-  readonly #waiting = new Set<Share>();
-  #whenIdle: (() => void)[] = [];
+  readonly #parked: ParkedUpkeep;
+  readonly #calls = new Calls();
+  readonly #pump = new Pump(() => this.#handOut());
+  readonly #waiting = new Waiting();
   #paused = false;
   #closed = false;
   #retryFirst = false;
-  #pumping = false;
-  #timer: NodeJS.Timeout | undefined;
 
   constructor(options: WorkOptions) {
     const { consumer, database, events, log, random } = options;
@@ -77,7 +79,7 @@ export class ConsumerWork {
     this.#intake = new Intake({
       ...options,
       onRead: (share) => this.#received(share),
-      onRest: () => this.#wake(),
+      onRest: () => this.#pump.wake(),
     });
     this.#committer = new Committer({
       ...options,
@@ -85,7 +87,7 @@ export class ConsumerWork {
       onLost: (share) => this.lose(share),
       onWritten: (share, tried) => {
         for (const key of tried) this.#retries.schedule(share, key);
-        this.#wake();
+        this.#pump.wake();
       },
       onReleased: (share) => {
         this.#forget(share);
@@ -100,9 +102,16 @@ export class ConsumerWork {
       brake: this.#brake,
       onEnd: (call) => this.#endCall(call),
     });
+    this.#parked = new ParkedUpkeep({
+      ...options,
+      consumerId: consumer.id,
+      committer: this.#committer,
+      outcomes: this.#outcomes,
+      onLost: (share) => this.lose(share),
+      onParked: () => this.#pump.wake(),
+    });
   }
 
-  /** Begins to work on shares of a topic that were taken. */
   async hold(topicName: string, taken: readonly TakenShare[]): Promise<void> {
     const { organizationId, id } = this.consumer;
     const shares = taken.map(({ partition, cursor, version }) => {
@@ -115,21 +124,25 @@ export class ConsumerWork {
       this.#outcomes.watch(share);
       this.#intake.notice(share);
     }
-    this.#wake();
+    this.#pump.wake();
   }
 
-  /** The log may have more of a partition. False when this node does not hold it. */
   notice(topicName: string, partition: number): boolean {
     const share = this.shares.get(shareId({ topicName, partition }));
     if (share === undefined) return false;
     this.#intake.notice(share);
-    this.#wake();
+    this.#pump.wake();
     return true;
   }
 
-  /** Gives a share to others once what is out of it has ended and is written. */
-  leave(share: Share): void {
-    if (share.state !== 'held') return;
+  compare({ topicName, partition }: PartitionAddress, last: number): void {
+    const share = this.shares.get(shareId({ topicName, partition }));
+    if (share !== undefined && share.readThrough < last) this.notice(topicName, partition);
+  }
+
+  leave(id: string): void {
+    const share = this.shares.get(id);
+    if (share?.state !== 'held') return;
     share.state = 'leaving';
     this.#releaseWhenDone(share);
   }
@@ -138,86 +151,52 @@ export class ConsumerWork {
   lose(share: Share): void {
     if (share.state === 'lost') return;
     share.state = 'lost';
-    for (const call of this.#calls) if (call.shares.has(share)) call.controller.abort();
+    this.#calls.abortOf(share);
     this.#forget(share);
     this.#options.onLost(share);
   }
 
-  /** Whether a call still has records of a share that was lost. */
-  hasLeftover(id: string): boolean {
-    for (const call of this.#calls) {
-      for (const share of call.shares) if (share.id === id && share.state === 'lost') return true;
-    }
-    return false;
+  loseAll(): void {
+    for (const share of [...this.shares.values()]) this.lose(share);
   }
 
-  /** Moves dead letters that are to be handled again to the parked records of their shares. */
+  hasLeftover(id: string): boolean {
+    return this.#calls.hasLeftover(id);
+  }
+
   redrive(topicName: string, partition: number): void {
     const share = this.shares.get(shareId({ topicName, partition }));
-    if (share === undefined) return;
-    this.#committer.run(async () => {
-      if (share.state !== 'held' || this.#outcomes.parkedKeys() >= this.#options.mostParkedKeys) return;
-      try {
-        const moved = await moveRedriven(this.#options.database, this.consumer.id, share);
-        if (moved === undefined) return this.lose(share);
-        for (const key of moved.keys) {
-          share.parked.park(key, this.#options.clock.now());
-          this.#outcomes.parkWaiting(share, key);
-        }
-        if (moved.more) this.redrive(topicName, partition);
-        this.#wake();
-      } catch (error) {
-        // Whether it was done is unknown, so what is known of the share is not to be trusted.
-        this.#warn('consumers.redrive-failed', error);
-        this.lose(share);
-      }
-    });
+    if (share !== undefined) this.#parked.redrive(share);
   }
 
   async pause(): Promise<void> {
     this.#paused = true;
-    await this.#idle();
+    await this.#calls.idle();
   }
 
   resume(): void {
     this.#paused = false;
-    this.#wake();
+    this.#pump.wake();
   }
 
-  /** Hands out nothing more, gives what is in hand so much time, and gives up all shares. */
   async close(drainMilliseconds: number): Promise<void> {
     this.#closed = true;
-    clearTimeout(this.#timer);
+    this.#pump.close();
     this.#intake.close();
     this.#retries.clear();
-    const abort = setTimeout(() => this.#abortAll(), drainMilliseconds);
+    const abort = setTimeout(() => this.#calls.abortAll(), drainMilliseconds);
     const limit = Promise.withResolvers<void>();
     const giveUp = setTimeout(limit.resolve, drainMilliseconds + abortMilliseconds);
-    for (const share of [...this.shares.values()]) this.leave(share);
-    await Promise.race([limit.promise, this.#idle().then(() => this.#committer.settled())]);
+    for (const id of [...this.shares.keys()]) this.leave(id);
+    await Promise.race([limit.promise, this.#calls.idle().then(() => this.#committer.settled())]);
     clearTimeout(abort);
     clearTimeout(giveUp);
     this.#committer.stop();
-    this.#abortAll();
+    this.#calls.abortAll();
     for (const share of [...this.shares.values()]) this.#forget(share);
   }
 
-  #abortAll(): void {
-    for (const call of this.#calls) call.controller.abort();
-  }
-
-  #wake(): void {
-    if (this.#pumping || this.#closed) return;
-    this.#pumping = true;
-    // In a turn of its own, so that a consumer that is never waited for leaves time for everything else.
-    setImmediate(() => {
-      this.#pumping = false;
-      if (!this.#closed) this.#pump();
-    });
-  }
-
-  #pump(): void {
-    clearTimeout(this.#timer);
+  #handOut(): void {
     if (this.#paused || !this.#options.mayWork()) return;
     while (this.#calls.size < this.consumer.concurrency) {
       const started = this.#retryFirst
@@ -236,28 +215,14 @@ export class ConsumerWork {
     const times = [this.#retries.earliest ?? Number.POSITIVE_INFINITY];
     if (this.#brake.until > now && this.#waiting.size > 0) times.push(this.#brake.until);
     const next = Math.min(...times);
-    if (next === Number.POSITIVE_INFINITY) return;
-    this.#timer = setTimeout(() => this.#wake(), Math.min(Math.max(next - now, 1), 60_000)).unref();
+    if (next < Number.POSITIVE_INFINITY) this.#pump.wakeIn(next - now);
   }
 
   #startFresh(): boolean {
     const { clock, mostParkedKeys } = this.#options;
     if (clock.now() < this.#brake.until || this.#outcomes.parkedKeys() >= mostParkedKeys) return false;
-    const { batchSize, batchBytes = defaultBatchBytes, commit } = this.consumer;
     const call = newCall();
-    const entries: Entry[] = [];
-    let room = batchBytes;
-    let toSee = this.#waiting.size;
-    for (const share of this.#waiting) {
-      if (toSee === 0 || entries.length >= batchSize || room <= 0) break;
-      toSee -= 1;
-      if (commit !== undefined && share.owner !== undefined) continue;
-      const before = entries.length;
-      if (share.state === 'held') room -= share.take(call, entries, batchSize - entries.length, room);
-      this.#waiting.delete(share);
-      if (share.state === 'held' && share.waiting > 0) this.#waiting.add(share);
-      if (entries.length > before) this.#join(call, share);
-    }
+    const entries = this.#waiting.take(call, this.consumer, (share) => this.#join(call, share));
     if (entries.length === 0) return false;
     this.#calls.add(call);
     void this.#run(call, entries);
@@ -291,27 +256,14 @@ export class ConsumerWork {
         share.unpark(offset, key);
       }
     } catch (error) {
-      this.#warn('consumers.retry-failed', error);
+      const { log } = this.#options;
+      log.warn({ event: 'consumers.retry-failed', consumer: this.consumer.id, error }, 'retry failed');
     }
     if (entries.length > 0 && share.state !== 'lost' && !this.#closed) return this.#run(call, entries);
-    if (entries.length === 0) this.#checkParked(share, key);
+    if (entries.length === 0) this.#parked.check(share, key);
     share.free(key, call);
     this.#outcomes.endRetry(call, this.#options.clock.now() + lookAgainMilliseconds);
     this.#endCall(call);
-  }
-
-  /** A key that is thought parked and has no rows would wait for ever. */
-  #checkParked(share: Share, key: string): void {
-    this.#committer.run(async () => {
-      try {
-        const { database } = this.#options;
-        const rows = await listParkedOfKey(database.query, this.consumer.id, share.address, key, 1);
-        const unwritten = share.changes.puts.values().some((record) => record.key === key);
-        if (rows.length === 0 && !unwritten) share.parked.delete(key);
-      } catch (error) {
-        this.#warn('consumers.check-failed', error);
-      }
-    });
   }
 
   async #run(call: Call, entries: readonly Entry[]): Promise<void> {
@@ -337,8 +289,7 @@ export class ConsumerWork {
       if (share.waiting > 0 && share.state === 'held') this.#waiting.add(share);
       this.#releaseWhenDone(share);
     }
-    if (this.#calls.size === 0) for (const resolve of this.#whenIdle.splice(0)) resolve();
-    this.#wake();
+    this.#pump.wake();
   }
 
   #received(share: Share): void {
@@ -347,7 +298,7 @@ export class ConsumerWork {
       if (share.hasChanges()) this.#committer.touch(share);
       else if (share.cursor() > share.committed) this.#committer.touchLazily(share);
     }
-    this.#wake();
+    this.#pump.wake();
   }
 
   #releaseWhenDone(share: Share): void {
@@ -362,13 +313,5 @@ export class ConsumerWork {
     this.#intake.giveBack(share.unsettled, share.bytes);
     this.#committer.forget(share);
     share.drop();
-  }
-
-  async #idle(): Promise<void> {
-    if (this.#calls.size > 0) await new Promise<void>((resolve) => this.#whenIdle.push(resolve));
-  }
-
-  #warn(event: string, error: unknown): void {
-    this.#options.log.warn({ event, consumer: this.consumer.id, error }, 'consumer work failed');
   }
 }
