@@ -16,6 +16,8 @@ export async function handler(event: StreamEvent): Promise<void> {
       );
   }
   await Promise.all(purchases);
-  for (const [country, by] of counts) await state.increment(['country', country], 'visits', { by });
+  await Promise.all(
+    [...counts].map(([country, by]) => state.increment(['country', country], 'visits', { by })),
+  );
   log.info('counted', { messages: event.Records.length, purchases: purchases.length });
 }

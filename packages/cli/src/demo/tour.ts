@@ -36,7 +36,7 @@ const questions: readonly { readonly ask: string; readonly sql: string; readonly
   },
   {
     ask: 'When do people come?',
-    sql: "SELECT date_trunc('hour', at) AS hour, count(*) AS visits FROM visits GROUP BY hour ORDER BY hour",
+    sql: "SELECT date_trunc('hour', seen_at) AS hour, count(*) AS visits FROM visits GROUP BY hour ORDER BY hour",
     chart: true,
   },
   {

@@ -13,7 +13,7 @@ export function* visits(count: number, until: number): Generator<Visit> {
       page: pick(pages) ?? '/',
       country: pick(countries) ?? 'US',
       device: pick(['mobile', 'desktop', 'tablet']) ?? 'mobile',
-      at: new Date(at).toISOString(),
+      seen_at: new Date(at).toISOString(),
       milliseconds: Math.floor(random() ** 3 * 60_000),
       ...(bought ? { revenue: Math.round(500 + random() * 20_000) / 100 } : {}),
     };
@@ -26,7 +26,7 @@ export interface Visit {
   readonly page: string;
   readonly country: string;
   readonly device: string;
-  readonly at: string;
+  readonly seen_at: string;
   readonly milliseconds: number;
   readonly revenue?: number;
 }
