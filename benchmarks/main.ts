@@ -8,10 +8,11 @@ import { lakeDrain } from './rows/lake.ts';
 import { publishAndState, publishBatches } from './rows/publish.ts';
 import { analyticalQueries } from './rows/queries.ts';
 import { coldStart, idleMemory } from './rows/start.ts';
+import { taskRows } from './rows/tasks.ts';
 
 const usage = `Measures the service next to what the machine can do at best, in one run.
 
-  npm run bench [-- --seconds N] [--rounds N] [--only start,memory,reads,publish,batches,consumers,connections,lake,queries]
+  npm run bench [-- --seconds N] [--rounds N] [--only start,memory,reads,publish,batches,consumers,connections,lake,queries,tasks]
                    [--rows N]   rows of the queries, 3 million unless given
 
 Machines differ and are noisy: read the ratios, not the figures. A missed bar fails nothing.
@@ -39,6 +40,7 @@ if (values.help) {
     publish: () => publishAndState(tool, Number(values.seconds), Number(values.rounds)),
     consumers: async () => [await consumerThroughput()],
     connections: async () => [await manyConnections(Number(values.seconds))],
+    tasks: () => taskRows(tool, Number(values.seconds)),
     lake: () => lakeDrain(),
     queries: () => analyticalQueries(Number(values.rows), Number(values.rounds)),
     batches: async () => [await publishBatches(Number(values.seconds), Number(values.rounds))],

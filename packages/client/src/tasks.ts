@@ -39,12 +39,7 @@ export class Tasks {
     options: OrganizationOptions & TransferOptions = {},
   ): Promise<NamedType<'TaskVersion'>> {
     const { sessionId, codeUrl } = await this.upload(taskId, code, options);
-    await this.#scope.transport.call('deployVersion', {
-      path: { ...this.#path(taskId, options), sessionId },
-      headers: { invocationtype: 'Event' },
-      body: { ...request, codeUrl },
-      signal: options.signal,
-    });
+    await this.deployUploaded(taskId, sessionId, { ...request, codeUrl }, options);
     for (;;) {
       const check = await this.check(taskId, sessionId, options);
       if (check.status === 'SUCCESS' && check.result !== undefined) return check.result;
@@ -76,6 +71,31 @@ export class Tasks {
     });
     await upload(this.#scope.transport, presignedUrl, code, options);
     return { sessionId, codeUrl };
+  }
+
+  /**
+   * Begins to deploy what was uploaded; `check` tells how it went.
+   *
+   * @example
+   * ```ts
+   * const { sessionId, codeUrl } = await millrace.tasks.upload('enrich', new Blob(['the zip']));
+   * await millrace.tasks.deployUploaded('enrich', sessionId, {
+   *   codeUrl, handler: 'index.handler', inputQueueNames: ['clicks'], outputQueueNames: [], switchToNow: true,
+   * });
+   * ```
+   */
+  async deployUploaded(
+    taskId: string,
+    sessionId: string,
+    request: NamedType<'DeployRequest'>,
+    options: OrganizationOptions = {},
+  ): Promise<void> {
+    await this.#scope.transport.call('deployVersion', {
+      path: { ...this.#path(taskId, options), sessionId },
+      headers: { invocationtype: 'Event' },
+      body: request,
+      signal: options.signal,
+    });
   }
 
   /**
