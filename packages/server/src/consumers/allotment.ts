@@ -37,6 +37,7 @@ export class Allotment {
   /** Topics that were wanted when they were last looked at. */
   readonly #wanted = new Set<string>();
   #createdAt: number | undefined;
+  #hasSettled = false;
   #closed = false;
   #running: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -49,11 +50,22 @@ export class Allotment {
     return this.#running !== undefined;
   }
 
+  /** Whether this node holds all that is its part, as far as it knows. */
+  get isSettled(): boolean {
+    return (
+      this.#hasSettled && !this.isBusy && this.#topics.size + this.#urgent.size + this.#pending.size === 0
+    );
+  }
+
   /** Looks at one topic soon, or at all of them. */
   settle(topicName?: string): void {
     const { partitions, work } = this.#options;
     if (topicName !== undefined) this.#urgent.add(topicName);
-    else for (const name of partitions.topics(work.consumer.organizationId)) this.#topics.add(name);
+    else {
+      const all = partitions.topics(work.consumer.organizationId);
+      for (const name of all) this.#topics.add(name);
+      if (all.length === 0) this.#hasSettled = true;
+    }
     this.#start();
   }
 
@@ -104,6 +116,7 @@ export class Allotment {
         this.#askAgain(topicName);
       }
     }
+    this.#hasSettled ||= this.#options.membership.isValid();
     if (took) await this.checkRedriven().catch((error: unknown) => this.#warn(error));
   }
 

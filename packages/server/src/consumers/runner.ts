@@ -56,7 +56,7 @@ export class ConsumerRunner {
       },
     });
     this.figures = {
-      read: () => kindFigures(this.#registrations.works(), this.#counters, options),
+      read: () => kindFigures(this.#registrations, this.#counters, options),
     };
     this.#membership = new Membership({
       ...options,

@@ -4,6 +4,7 @@ import type { Clock } from '../platform/clock.ts';
 import type { ConsumerStatus } from './consumer.ts';
 import { type Counters, type KindFigures, kindOf } from './figures.ts';
 import { countParked } from './parked-store.ts';
+import type { Registered } from './registrations.ts';
 import { listCursorsOfConsumer } from './share-store.ts';
 import type { ShareWork } from './share-work.ts';
 
@@ -37,12 +38,16 @@ export async function consumerStatus(work: ShareWork, sources: Sources): Promise
   return { lag, oldestAgeMilliseconds: age(oldest, sources.clock), parked, inFlight };
 }
 
-/** The figures of this node by kind of consumer. What is idle is known to lag nothing and is not asked for. */
+/**
+ * The figures of this node by kind of consumer. What is idle is known to lag nothing and is not asked for.
+ * A consumer that has not got its shares yet lags by what is written down, or a start would look like rest.
+ */
 export async function kindFigures(
-  works: readonly ShareWork[],
+  consumers: Iterable<Registered>,
   counters: Counters,
-  { events, clock }: Omit<Sources, 'database'>,
+  sources: Sources,
 ): Promise<KindFigures[]> {
+  const { events, clock } = sources;
   const kinds = new Map<string, { -readonly [Name in keyof KindFigures]: KindFigures[Name] }>();
   for (const [kind, counts] of counters) {
     kinds.set(kind, {
@@ -56,11 +61,17 @@ export async function kindFigures(
       inFlight: 0,
     });
   }
-  for (const work of works) {
+  for (const { work, allotment } of consumers) {
     const figures = kinds.get(kindOf(work.consumer.id));
     if (figures === undefined) continue;
     figures.consumers += 1;
     figures.inFlight += work.inFlight;
+    if (!allotment.isSettled) {
+      const { lag, oldestAgeMilliseconds } = await consumerStatus(work, sources);
+      figures.lag += lag;
+      figures.oldestAgeMilliseconds = Math.max(figures.oldestAgeMilliseconds, oldestAgeMilliseconds);
+      continue;
+    }
     const lasts = new Map<string, Map<number, number>>();
     for (const share of work.shares.values()) {
       figures.shares += 1;

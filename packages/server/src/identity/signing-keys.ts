@@ -108,7 +108,9 @@ export class SigningKeys {
   }
 
   #refresh(must: boolean): Promise<void> {
-    if (!must && this.#clock.now() - this.#refreshedAt < refreshMilliseconds) return Promise.resolve();
+    // One who comes while the keys are being read waits for them, or the first requests after a start fail.
+    const isRecent = this.#clock.now() - this.#refreshedAt < refreshMilliseconds;
+    if (!must && isRecent && this.#refreshing === undefined) return Promise.resolve();
     this.#refreshing ??= this.#read().finally(() => {
       this.#refreshing = undefined;
     });
