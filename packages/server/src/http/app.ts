@@ -1,14 +1,17 @@
+import type { IncomingMessage } from 'node:http';
 import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
 import type { Log } from '../platform/log.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import { problem } from '../platform/problem.ts';
 import { type Random, randomBase62 } from '../platform/random.ts';
 import { type DocumentationParts, registerDocumentationRoutes } from './documentation-routes.ts';
-import { type HeaderPolicy, headerWriter } from './headers.ts';
+import { commonHeaders, type HeaderPolicy, headerWriter } from './headers.ts';
+import { fastLane } from './lane/fast-lane.ts';
 import { answerMalformed, refuseExpectations } from './malformed.ts';
 import { KnownPaths, notFoundHandler } from './not-found.ts';
-import { hasBody, type OperationServices, registerOperations } from './operations.ts';
+import { hasBody, registerOperations } from './operations.ts';
 import { problemOfError, sendProblem } from './problems.ts';
+import { type OperationServices, operationRoutes } from './route.ts';
 import { registerServiceRoutes, type ServiceRouteParts } from './service-routes.ts';
 
 export interface AppParts extends OperationServices, ServiceRouteParts, DocumentationParts {
@@ -40,7 +43,12 @@ const clientRequestId = /^[A-Za-z0-9_.-]{1,64}$/;
 export function buildApp(parts: AppParts): FastifyInstance {
   const { log, metrics, timeouts } = parts;
   const nextRequestId = requestIds(parts.random);
-  const writeHeaders = headerWriter(parts.headers);
+  const requestId = (request: IncomingMessage) => {
+    const given = request.headers['x-request-id'];
+    return typeof given === 'string' && clientRequestId.test(given) ? given : nextRequestId();
+  };
+  const headers = commonHeaders(parts.headers);
+  const writeHeaders = headerWriter(headers);
   const app = fastify({
     logger: false,
     trustProxy: parts.trustProxy,
@@ -61,10 +69,7 @@ export function buildApp(parts: AppParts): FastifyInstance {
     },
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 4096 },
     requestIdHeader: false,
-    genReqId: (request) => {
-      const given = request.headers['x-request-id'];
-      return typeof given === 'string' && clientRequestId.test(given) ? given : nextRequestId();
-    },
+    genReqId: requestId,
     clientErrorHandler: answerMalformed(nextRequestId),
     frameworkErrors: (error, request, reply) => {
       writeHeaders(request, reply);
@@ -87,38 +92,54 @@ export function buildApp(parts: AppParts): FastifyInstance {
     }
     next();
   });
-  app.addHook('onResponse', (request, reply, next) => {
-    const operation = request.routeOptions.config.operation ?? 'unknown';
-    const milliseconds = reply.elapsedTime;
-    metrics.observeRequest(operation, reply.statusCode, milliseconds / 1000);
-    log.debug(
-      { event: 'http.request', requestId: request.id, operation, status: reply.statusCode, milliseconds },
-      'request answered',
-    );
+  const answered = (operation: string, id: string, status: number, milliseconds: number) => {
+    metrics.observeRequest(operation, status, milliseconds / 1000);
+    log.debug({ event: 'http.request', requestId: id, operation, status, milliseconds }, 'request answered');
     // The connection of a request that was in hand when the shutdown began has nothing more to wait for.
     if (parts.isDraining()) setImmediate(() => app.server.closeIdleConnections());
+  };
+  app.addHook('onResponse', (request, reply, next) => {
+    const operation = request.routeOptions.config.operation ?? 'unknown';
+    answered(operation, request.id, reply.statusCode, reply.elapsedTime);
     next();
   });
 
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, parsed) => parsed(null, body));
 
+  const refusalOf = (error: unknown, id: string, operation: string | undefined, bodyBytes: number) => {
+    const known = problemOfError(error, bodyBytes);
+    if (known !== undefined) return known;
+    log.error({ event: 'http.fault', requestId: id, operation, error }, 'request failed');
+    return problem('INTERNAL');
+  };
   app.setErrorHandler((error, request, reply) => {
-    const known = problemOfError(error, request.routeOptions.bodyLimit ?? 0);
-    if (known?.code === 'BODY_TOO_LARGE' && isWorthDraining(request)) reply.removeHeader('connection');
-    if (known !== undefined) return sendProblem(reply, known);
-    const operation = request.routeOptions.config.operation;
-    log.error({ event: 'http.fault', requestId: request.id, operation, error }, 'request failed');
-    return sendProblem(reply, problem('INTERNAL'));
+    const { config, bodyLimit = 0 } = request.routeOptions;
+    const refusal = refusalOf(error, request.id, config.operation, bodyLimit);
+    if (refusal.code === 'BODY_TOO_LARGE' && isWorthDraining(request)) reply.removeHeader('connection');
+    return sendProblem(reply, refusal);
   });
 
   refuseExpectations(app.server, nextRequestId);
   const paths = new KnownPaths();
-  registerOperations(app, parts, paths);
+  const routes = operationRoutes(parts);
+  registerOperations(app, routes, paths);
   registerServiceRoutes(app, parts, paths);
   registerDocumentationRoutes(app, parts, paths);
   parts.extend?.(app, paths);
   app.setNotFoundHandler(notFoundHandler(paths));
+
+  const lane = fastLane({
+    routes,
+    headers,
+    requestId,
+    isDraining: parts.isDraining,
+    refusalOf: (error, id, { operation, bodyBytes }) => refusalOf(error, id, operation.id, bodyBytes),
+    answered,
+  });
+  app.server.removeAllListeners('request').on('request', (request, response) => {
+    if (!lane(request, response)) app.routing(request, response);
+  });
   return app;
 }
 

@@ -34,6 +34,8 @@ export type Call<O extends OperationDefinition> = {
   readonly visitor: Visitor;
   /** What the body of an operation with a raw body is said to be. */
   readonly content: ContentHeaders;
+  /** The media types that the caller would take, as it sent them. */
+  readonly accept: string | undefined;
   /** Asks again whether the caller may do this: for answers that outlast a right. */
   readonly stillAllowed: () => Promise<boolean>;
   /** Aborted when the service stops: an answer that has no end must end then. */
@@ -47,27 +49,40 @@ export interface ContentHeaders {
 
 export type Handler<O extends OperationDefinition> = (call: Call<O>) => Promise<AnswerOf<O> | Problem>;
 
+/** A request to a task's own endpoint, and its answer, are not ours to shape: it has a route of its own. */
+export const apartOperation = 'taskEndpoint' satisfies OperationId;
+
 /** A handler for each operation that is available. Leaving one out does not compile. */
 export type Handlers = {
-  readonly [Id in Exclude<OperationId, PendingOperation>]: Handler<Operations[Id]>;
+  readonly [Id in Exclude<OperationId, PendingOperation | typeof apartOperation>]: Handler<Operations[Id]>;
 };
 
 /** The handlers of one area. */
 export type HandlersOf<Ids extends keyof Handlers> = Pick<Handlers, Ids>;
 
-/** Answers with something that is sent while it is made. */
-export function stream(mediaType: string, chunks: AsyncIterable<string | Uint8Array>) {
-  return { status: 200, body: new Stream(mediaType, chunks) } as const;
+/** Answers with something that is sent while it is made, as a file of some name where one is given. */
+export function stream(
+  mediaType: string,
+  chunks: AsyncIterable<string | Uint8Array>,
+  fileName: string | undefined = undefined,
+) {
+  return { status: 200, body: new Stream(mediaType, chunks, fileName) } as const;
 }
 
 /** Told from a JSON body by its class. */
 export class Stream implements StreamedBody {
   readonly mediaType: string;
   readonly chunks: AsyncIterable<string | Uint8Array>;
+  readonly fileName: string | undefined;
 
-  constructor(mediaType: string, chunks: AsyncIterable<string | Uint8Array>) {
+  constructor(
+    mediaType: string,
+    chunks: AsyncIterable<string | Uint8Array>,
+    fileName: string | undefined = undefined,
+  ) {
     this.mediaType = mediaType;
     this.chunks = chunks;
+    this.fileName = fileName;
   }
 }
 

@@ -25,20 +25,35 @@ export const securityHeaders = {
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
 } as const;
 
-export function headerWriter(policy: HeaderPolicy): (request: FastifyRequest, reply: FastifyReply) => void {
+/** Names and values by turns. */
+export type HeaderList = string[];
+
+/** What an answer carries, whatever it is, given the id of its request and the page that it comes from. */
+export type CommonHeaders = (requestId: string, origin: string | undefined) => HeaderList;
+
+export function commonHeaders(policy: HeaderPolicy): CommonHeaders {
   const anyOrigin = policy.corsOrigins.includes('*');
   const origins = new Set(policy.corsOrigins);
+  const always = Object.entries(securityHeaders).flat();
+  if (policy.https) always.push('strict-transport-security', 'max-age=31536000');
+  if (!anyOrigin) always.push('vary', 'origin');
+  return (requestId, origin) => {
+    const headers = ['x-request-id', requestId, ...always];
+    if (origin === undefined || (!anyOrigin && !origins.has(origin))) return headers;
+    headers.push('access-control-allow-origin', anyOrigin ? '*' : origin);
+    headers.push('access-control-expose-headers', exposed);
+    return headers;
+  };
+}
+
+export function headerWriter(common: CommonHeaders): (request: FastifyRequest, reply: FastifyReply) => void {
   return (request, reply) => {
+    const headers = common(request.id, request.headers.origin);
     // Through the reply: Node then writes them in one go, which it cannot do with headers that were set on
     // the raw response.
-    reply.header('x-request-id', request.id);
-    reply.headers(securityHeaders);
-    if (policy.https) reply.header('strict-transport-security', 'max-age=31536000');
-    if (!anyOrigin) reply.header('vary', 'origin');
-    const origin = request.headers.origin;
-    if (origin === undefined || (!anyOrigin && !origins.has(origin))) return;
-    reply.header('access-control-allow-origin', anyOrigin ? '*' : origin);
-    reply.header('access-control-expose-headers', exposed);
+    for (let index = 0; index < headers.length; index += 2) {
+      reply.header(headers[index] ?? '', headers[index + 1]);
+    }
   };
 }
 

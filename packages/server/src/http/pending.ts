@@ -4,35 +4,6 @@ import type { OperationId } from '@millrace/contract';
  * The operations of the interface that this version does not have yet. They are checked like all others
  * (credential, role, parameters, body) and then answer 501.
  */
-export const pendingOperations = [
-  'uploadCode',
-  'deployVersion',
-  'deployVersionCheck',
-  'activateVersion',
-  'getVersions',
-  'pause',
-  'resume',
-  'delete',
-  'status',
-  'statusAll',
-  'taskLogs',
-  'invoke',
-  'listDeadLetters',
-  'redriveDeadLetters',
-  'purgeDeadLetters',
-  'taskEndpoint',
-  'getTopicSchema',
-  'updateTopicSchema',
-  'recalculateTopicSchema',
-  'listTopicFiles',
-  'getTopicFileDownloadUrl',
-  'submitQuery',
-  'getQueryStatus',
-  'getQueryResults',
-  'getQueryHistory',
-  'getDatabaseSchema',
-  'cancelQuery',
-  'exportQuery',
-] as const satisfies readonly OperationId[];
+export const pendingOperations = [] as const satisfies readonly OperationId[];
 
 export type PendingOperation = (typeof pendingOperations)[number];

@@ -20,17 +20,29 @@ export function problemBody(problem: Problem, requestId: string): Record<string,
   };
 }
 
+/** An answer as it is sent, besides the headers that every answer has. */
+export interface ProblemAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
 /** The one place where a problem becomes a response. */
-export function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply {
+export function problemAnswer(problem: Problem, requestId: string): ProblemAnswer {
+  const { status } = problems[problem.code];
+  const headers: Record<string, string> = {};
   if (problem.retryAfterSeconds !== undefined) {
-    reply.header('retry-after', String(Math.max(1, Math.ceil(problem.retryAfterSeconds))));
+    headers['retry-after'] = String(Math.max(1, Math.ceil(problem.retryAfterSeconds)));
   }
-  if (problem.headers !== undefined) reply.headers(problem.headers);
-  if (problems[problem.code].status === 401) reply.header('www-authenticate', 'Bearer');
-  return reply
-    .code(problems[problem.code].status)
-    .header('content-type', 'application/problem+json; charset=utf-8')
-    .send(JSON.stringify(problemBody(problem, reply.request.id)));
+  if (problem.headers !== undefined) Object.assign(headers, problem.headers);
+  if (status === 401) headers['www-authenticate'] = 'Bearer';
+  headers['content-type'] = 'application/problem+json; charset=utf-8';
+  return { status, headers, body: JSON.stringify(problemBody(problem, requestId)) };
+}
+
+export function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply {
+  const { status, headers, body } = problemAnswer(problem, reply.request.id);
+  return reply.code(status).headers(headers).send(body);
 }
 
 /** What the framework itself refuses, by its error code. */

@@ -15,10 +15,18 @@ const mostErrors = 20;
  */
 export class RequestValidator {
   readonly #operation: Operation;
-  readonly #compiled = new Map<Part, Validator>();
+  readonly #compiled: Partial<Record<Part, Validator>> = {};
+  /** The parameters of the query that are no text. */
+  readonly #integers: readonly string[];
+  readonly #headers: readonly string[];
 
   constructor(operation: Operation) {
     this.#operation = operation;
+    const { query, headers } = operation.parameters ?? {};
+    this.#integers = Object.entries(query?.properties ?? {})
+      .filter(([, property]) => typeOf(property) === 'integer')
+      .map(([name]) => name);
+    this.#headers = Object.keys(headers?.properties ?? {});
   }
 
   path(values: unknown): Problem | undefined {
@@ -33,11 +41,9 @@ export class RequestValidator {
       if (unknown.length === 0) return undefined;
       return invalid(unknown.slice(0, mostErrors).map((name) => unknownField('query', name)));
     }
-    for (const [name, property] of Object.entries(schema.properties)) {
+    for (const name of this.#integers) {
       const value = values[name];
-      if (typeof value === 'string' && typeOf(property) === 'integer' && /^-?\d{1,16}$/.test(value)) {
-        values[name] = Number(value);
-      }
+      if (typeof value === 'string' && /^-?\d{1,16}$/.test(value)) values[name] = Number(value);
     }
     return this.#check('query', schema, values);
   }
@@ -46,7 +52,7 @@ export class RequestValidator {
   headers(all: Record<string, unknown>): { values: Record<string, unknown> } | Problem {
     const schema = this.#operation.parameters?.headers;
     const values: Record<string, unknown> = {};
-    for (const name of Object.keys(schema?.properties ?? {})) {
+    for (const name of this.#headers) {
       if (all[name] !== undefined) values[name] = all[name];
     }
     return this.#check('headers', schema, values) ?? { values };
@@ -59,11 +65,8 @@ export class RequestValidator {
 
   #check(part: Part, schema: TSchema | undefined, value: unknown): Problem | undefined {
     if (schema === undefined) return undefined;
-    let validator = this.#compiled.get(part);
-    if (validator === undefined) {
-      validator = Compile(schema);
-      this.#compiled.set(part, validator);
-    }
+    const validator = this.#compiled[part] ?? Compile(schema);
+    this.#compiled[part] = validator;
     if (validator.Check(value)) return undefined;
     return invalid(tooMany(part, schema, value) ?? fieldErrors(part, schema, validator, value));
   }

@@ -29,9 +29,12 @@ describe('the door to the event log', { timeout: 60_000 }, () => {
   let ingest: Ingest;
   /** The topics that somebody was told to follow for their stores. */
   const followed: string[] = [];
+  /** The bytes that the lake was told of, by topic. */
+  const inLake: [topicName: string, bytes: number][] = [];
   const doorTo = ({ log }: LogSite) => {
     const stores = { follow: (_id: string, topicName: string) => followed.push(topicName) };
-    return new Ingest({ topics, log, stores, clock, random: systemRandom, limits: defaultLimits });
+    const lake = { follow: (_id: string, name: string, bytes: number) => inLake.push([name, bytes]) };
+    return new Ingest({ topics, log, stores, lake, clock, random: systemRandom, limits: defaultLimits });
   };
   before(async () => {
     directory = await mkdtemp(join(tmpdir(), 'millrace-ingest-'));

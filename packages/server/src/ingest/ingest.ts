@@ -17,6 +17,17 @@ export interface Publication {
   readonly body: Uint8Array;
 }
 
+/** What the publisher of one message says of it. */
+export interface GivenNames {
+  readonly messageKey: string;
+  readonly messageId?: string | undefined;
+}
+
+export interface Published {
+  readonly messageId: string;
+  readonly duplicate: boolean;
+}
+
 export interface BatchErrors {
   readonly index: number;
   readonly code: string;
@@ -40,6 +51,11 @@ export interface StoreFollower {
   follow(organizationId: string, topicName: string): void;
 }
 
+/** Is told of messages that go to the lake, and of how many bytes they are. */
+export interface LakeFollower {
+  follow(organizationId: string, topicName: string, bytes: number): void;
+}
+
 /**
  * The one door to the event log. A message is checked, stamped with its routes as they are at this moment,
  * and appended as one record: when that is durable it is accepted for every destination at once.
@@ -47,6 +63,7 @@ export interface StoreFollower {
 export class Ingest {
   readonly #topics: Topics;
   readonly #stores: StoreFollower;
+  readonly #lake: LakeFollower;
   readonly #log: EventLog;
   readonly #clock: Clock;
   readonly #limits: Limits;
@@ -56,48 +73,71 @@ export class Ingest {
     topics: Topics;
     log: EventLog;
     stores: StoreFollower;
+    lake: LakeFollower;
     clock: Clock;
     random: Random;
     limits: Limits;
   }) {
     this.#topics = parts.topics;
     this.#stores = parts.stores;
+    this.#lake = parts.lake;
     this.#log = parts.log;
     this.#clock = parts.clock;
     this.#limits = parts.limits;
     this.#nextId = messageIds(parts.random);
   }
 
-  async publish(
+  /** Goes on at once as long as there is nothing to wait for, since every wait costs each of many messages. */
+  publish(publication: Publication, given: GivenNames): Promise<Published | Problem> {
+    const topic = this.#topics.resolve(publication.organizationId, publication.topicName);
+    if (topic instanceof Promise) return topic.then((found) => this.#publishTo(found, publication, given));
+    return this.#publishTo(topic, publication, given);
+  }
+
+  #publishTo(
+    topic: ResolvedTopic | undefined,
     publication: Publication,
-    given: { readonly messageKey: string; readonly messageId?: string | undefined },
-  ): Promise<{ messageId: string; duplicate: boolean } | Problem> {
-    const topic = await this.#topics.resolve(publication.organizationId, publication.topicName);
-    if (topic === undefined) return noSuchTopic(publication.topicName);
+    given: GivenNames,
+  ): Promise<Published | Problem> {
+    if (topic === undefined) return Promise.resolve(noSuchTopic(publication.topicName));
     const mediaType = mediaTypeOf(publication.mediaType);
-    if (holdsObjects(topic) && !jsonTypes.has(mediaType)) return notJson(mediaType);
-    const sent = await decompress(publication, this.#limits.messageBytes);
-    if (sent instanceof Problem) return sent;
-    const body = holdsObjects(topic) ? withoutByteOrderMark(sent) : sent;
-    if (holdsObjects(topic)) {
-      const parsed = parse(body);
-      if (parsed === undefined) return problem('MALFORMED_JSON');
-      if (!isObject(parsed.value)) return problem('BODY_NOT_OBJECT');
-    }
-    if (topic.routes.store) this.#stores.follow(publication.organizationId, publication.topicName);
+    if (holdsObjects(topic) && !jsonTypes.has(mediaType)) return Promise.resolve(notJson(mediaType));
+    const sent = decompress(publication, this.#limits.messageBytes);
+    if (!(sent instanceof Promise)) return this.#append(topic, mediaType, publication, given, sent);
+    return sent.then((body) => this.#append(topic, mediaType, publication, given, body));
+  }
+
+  #append(
+    topic: ResolvedTopic,
+    mediaType: string,
+    publication: Publication,
+    given: GivenNames,
+    sent: Uint8Array | Problem,
+  ): Promise<Published | Problem> {
+    if (sent instanceof Problem) return Promise.resolve(sent);
+    const objects = holdsObjects(topic);
+    const body = objects ? withoutByteOrderMark(sent) : sent;
+    const refusal = objects ? refuseUnlessObject(body) : undefined;
+    if (refusal !== undefined) return Promise.resolve(refusal);
+    const { organizationId, topicName } = publication;
+    if (topic.routes.store) this.#stores.follow(organizationId, topicName);
+    if (topic.routes.lake) this.#lake.follow(organizationId, topicName, body.length);
     const messageId = given.messageId ?? this.#nextId();
-    const [outcome] = await this.#log.append([
-      {
-        ...this.#addressOf(publication, given.messageKey),
-        id: messageId,
-        deduplicate: given.messageId !== undefined,
-        acceptedAt: this.#clock.now(),
-        mediaType: holdsObjects(topic) ? 'application/json' : mediaType,
-        routes: topic.routes,
-        body,
-      },
-    ]);
-    return { messageId, duplicate: outcome?.duplicate ?? false };
+    const entry: AppendEntry = {
+      organizationId,
+      topicName,
+      partition: partitionOf(given.messageKey),
+      key: given.messageKey,
+      id: messageId,
+      deduplicate: given.messageId !== undefined,
+      acceptedAt: this.#clock.now(),
+      mediaType: objects ? 'application/json' : mediaType,
+      routes: topic.routes,
+      body,
+    };
+    return this.#log
+      .append([entry])
+      .then(([outcome]) => ({ messageId, duplicate: outcome?.duplicate ?? false }));
   }
 
   async publishMany(
@@ -117,7 +157,9 @@ export class Ingest {
       const detail = `A batch may have ${this.#limits.batchMessages} messages, and this one has ${documents.length}.`;
       return problem('BODY_TOO_LARGE', detail);
     }
-    if (topic.routes.store) this.#stores.follow(publication.organizationId, publication.topicName);
+    const { organizationId, topicName } = publication;
+    if (topic.routes.store) this.#stores.follow(organizationId, topicName);
+    if (topic.routes.lake) this.#lake.follow(organizationId, topicName, body.length);
     const { entries, errors } = this.#read(publication, topic, documents, paths);
     // A line that is no JSON is one bad message; an array with such an element is no JSON at all.
     if (!isLines && errors.some((error) => error.code === 'MALFORMED_JSON')) return notAnArray();
@@ -237,6 +279,12 @@ function parse(body: Uint8Array): Parsed | undefined {
   }
 }
 
+function refuseUnlessObject(body: Uint8Array): Problem | undefined {
+  const parsed = parse(body);
+  if (parsed === undefined) return problem('MALFORMED_JSON');
+  return isObject(parsed.value) ? undefined : problem('BODY_NOT_OBJECT');
+}
+
 function isObject(value: unknown): boolean {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
@@ -268,7 +316,10 @@ function isKey(text: string): boolean {
 }
 
 /** Unpacks a body that was sent zipped, never beyond its limit. */
-async function decompress(publication: Publication, limit: number): Promise<Uint8Array | Problem> {
+function decompress(
+  publication: Publication,
+  limit: number,
+): Uint8Array | Problem | Promise<Uint8Array | Problem> {
   const { body, encoding } = publication;
   if (encoding === undefined || encoding === 'identity') return body;
   if (encoding.toLowerCase() !== 'gzip') {

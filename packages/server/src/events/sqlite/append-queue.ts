@@ -16,15 +16,16 @@ export interface SentBatch {
 }
 
 const newBufferBytes = 64 * 1024;
-/** A batch of this size does not wait for the end of the turn. */
+/** A batch of this size does not wait for those before it. */
 const fullBatchBytes = 1024 * 1024;
 const keptBuffers = 4;
 const keptBufferBytes = 2 * fullBatchBytes;
 
 /**
- * The main thread's end of appending. A call that finds nothing under way is sent at once, so that writing
- * begins while the next requests are still being read. The others of a turn of the event loop become one
- * batch, which is encoded as they come and sent at the end of the turn.
+ * The main thread's end of appending. Calls are encoded into one batch as they come. It is sent at the end of
+ * the turn of the event loop when nothing is under way, and otherwise as soon as what was sent before is
+ * durable: waking the other thread costs as much as a good part of a request, so it is done once for as many
+ * calls as there are, and a commit is as large as the load makes it. Only a batch that is full does not wait.
  */
 export class AppendQueue {
   readonly #limits: AppendLimits;
@@ -57,9 +58,8 @@ export class AppendQueue {
       this.#entries += count;
       this.#bytes += bytes;
       this.#calls.push({ count, bytes, resolve, reject });
-      const isIdle = this.#sent.length === 0;
-      if (isIdle || this.#batch.length >= fullBatchBytes) this.#flush();
-      else this.#schedule();
+      if (this.#batch.length >= fullBatchBytes) this.#flush();
+      else if (this.#sent.length === 0) this.#schedule();
     });
   }
 
@@ -68,7 +68,7 @@ export class AppendQueue {
     if (this.#buffers.length < keptBuffers && buffer.byteLength <= keptBufferBytes) {
       this.#buffers.push(buffer);
     }
-    const sent = this.#sent.shift();
+    const sent = this.#takeSent();
     let position = 0;
     for (const call of sent?.calls ?? []) {
       const outcomes: AppendOutcome[] = [];
@@ -85,7 +85,7 @@ export class AppendQueue {
 
   /** The oldest batch was not written. */
   refuse(error: Error): void {
-    for (const call of this.#sent.shift()?.calls ?? []) {
+    for (const call of this.#takeSent()?.calls ?? []) {
       this.#release(call);
       call.reject(error);
     }
@@ -103,6 +103,13 @@ export class AppendQueue {
   /** Resolves when nothing waits. */
   async drained(): Promise<void> {
     while (this.#entries > 0) await new Promise<void>((resolve) => this.#whenEmpty.push(resolve));
+  }
+
+  /** The oldest batch is over, and what came meanwhile may go. */
+  #takeSent(): SentBatch | undefined {
+    const sent = this.#sent.shift();
+    if (this.#sent.length === 0) this.#flush();
+    return sent;
   }
 
   #schedule(): void {

@@ -39,8 +39,8 @@ const tickMilliseconds = 10_000;
 /**
  * The event log in an SQLite file of its own, with one thread that writes and one that reads.
  *
- * Appends of one turn of the event loop travel together, and all that arrive while a commit is under way
- * share the next one. What one commit adds to a partition is one row.
+ * Appends that arrive while a commit is under way travel together and share the next one. What one commit
+ * adds to a partition is one row.
  */
 export async function openSqliteEventLog(options: SqliteEventLogOptions): Promise<EventLog> {
   const log = new SqliteEventLog(options);
@@ -108,9 +108,10 @@ class SqliteEventLog implements EventLog {
     this.#tick();
   }
 
-  async append(entries: readonly AppendEntry[]): Promise<AppendOutcome[]> {
-    this.#refuseWhenOver();
-    return entries.length === 0 ? [] : this.#appends.append(entries);
+  append(entries: readonly AppendEntry[]): Promise<AppendOutcome[]> {
+    const over = this.#over();
+    if (over !== undefined) return Promise.reject(over);
+    return entries.length === 0 ? Promise.resolve([]) : this.#appends.append(entries);
   }
 
   async read(address: PartitionAddress, after: number, limits: ReadLimits): Promise<EventRecord[]> {
@@ -212,8 +213,13 @@ class SqliteEventLog implements EventLog {
   }
 
   #refuseWhenOver(): void {
-    if (this.#ended !== undefined) throw unavailable(this.#ended);
-    if (this.#closing !== undefined) throw new EventLogUnavailableError('The event log is closed');
+    const over = this.#over();
+    if (over !== undefined) throw over;
+  }
+
+  #over(): Error | undefined {
+    if (this.#ended !== undefined) return unavailable(this.#ended);
+    return this.#closing && new EventLogUnavailableError('The event log is closed');
   }
 
   /** From here on nothing is acknowledged. The process is told first, so that it can end before any answer. */
