@@ -27,12 +27,13 @@ const refusals: readonly ProblemCode[] = [
   'SESSION_REQUIRED',
 ];
 
-type Verdict = ProblemCode | 'let through' | 'decided by the task';
+type Verdict = ProblemCode | 'let through';
 
 /** Who may call what, worked out anew from the rules in words: it shares nothing with the service. */
-function verdict(access: Access, standing: Standing): Verdict {
+function verdict(given: Access, standing: Standing): Verdict {
+  // There is no task of the name that is asked for, and that is for members to know.
+  const access: Access = given.kind === 'deployment' ? { kind: 'organization', role: 'VIEWER' } : given;
   if (access.kind === 'public') return 'let through';
-  if (access.kind === 'deployment') return 'decided by the task';
   if (standing.credential === 'none') return 'CREDENTIAL_MISSING';
   if (standing.credential === 'bad') return 'CREDENTIAL_INVALID';
   if (access.kind === 'account') {
@@ -70,7 +71,6 @@ function complaint(operation: Operation, expected: Verdict, answer: Answer): str
       return `answers ${given}, which is no problem of the operation`;
     }
   }
-  if (expected === 'decided by the task') return undefined;
   const code = answer.status >= 400 ? answer.body.code : undefined;
   const refused = refusals.find((refusal) => refusal === code) ?? 'let through';
   return refused === expected ? undefined : `answers ${given} instead of: ${expected}`;
@@ -125,7 +125,6 @@ describe('who may call what', () => {
     assert.equal(cells, operations.length * callers.length);
     const line = `access table: ${operations.length} operations x ${callers.length} callers = ${cells} cells`;
     t.diagnostic(line);
-    t.diagnostic("not covered yet: a task's own key, and who may call a task endpoint");
     console.log(line);
     assert.deepEqual(wrong, []);
   });

@@ -5,6 +5,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { glob } from 'node:fs/promises';
+import { findBubblewrap } from './engines/bubblewrap.ts';
 import { startPostgres } from './engines/postgres.ts';
 
 interface RunningEngine {
@@ -24,6 +25,13 @@ interface Skipped {
 }
 
 const engines: readonly Engine[] = [
+  {
+    name: 'bubblewrap',
+    start: async () => ({
+      environment: { MILLRACE_TEST_BUBBLEWRAP: await findBubblewrap() },
+      stop: async () => {},
+    }),
+  },
   {
     name: 'PostgreSQL',
     start: async () => {
@@ -51,7 +59,7 @@ const patterns = [
   'packages/*/src/**/*.engine.test.ts',
   'acceptance/**/*.engine.test.ts',
   // What people do is tested once more with everything in PostgreSQL: the harness looks for one.
-  'acceptance/{sign-up,sign-in,passwords,organizations,api-keys,access-table,topics,state}.test.ts',
+  'acceptance/{sign-up,sign-in,passwords,organizations,api-keys,access-table,topics,state,query}.test.ts',
 ];
 
 async function main(): Promise<number> {

@@ -3,6 +3,7 @@ import type { Role } from '@millrace/contract';
 import { call } from './client.ts';
 import { join, newApiKey, newOrganization, newPerson, type Person, signIn } from './people.ts';
 import type { RunningService } from './service.ts';
+import { deployed, invoke, onTask } from './tasks.ts';
 
 /** What a caller is to the organization in the path. */
 export type Standing =
@@ -61,6 +62,10 @@ export async function makeCallers(service: RunningService): Promise<Caller[]> {
     removed: keyOf(removed.accessToken),
     revoked: revokedKey(service, member.accessToken, organizationName),
     expired: expiredKey(service, member.accessToken, organizationName),
+    task: taskKey(service, admin, organizationName, 'publisher', ['orders', topicName]),
+    otherTask: taskKey(service, admin, organizationName, 'bystander', ['orders']),
+    foreignTask: taskKey(service, outsider, elsewhere, 'publisher', [topicName]),
+    deletedTask: deletedTaskKey(service, admin, organizationName),
   };
   await Promise.all(Object.values(secrets));
   await join(service, admin, organizationName, demoted, 'VIEWER');
@@ -82,6 +87,8 @@ export async function makeCallers(service: RunningService): Promise<Caller[]> {
     here(name, `Bearer ${token}`, { credential: 'session', role });
   const key = (name: string, secret: string, role: Role | undefined, whitelist?: string[]) =>
     here(name, `Bearer ${secret}`, { credential: 'key', role, ...(whitelist ? { whitelist } : {}) });
+  const task = (name: string, secret: string, outputs: string[]) =>
+    here(name, `Bearer ${secret}`, { credential: 'task', outputs });
   return [
     here('nobody', undefined, { credential: 'none' }),
     bad('a malformed credential', 'Bearer not-a-token'),
@@ -94,6 +101,7 @@ export async function makeCallers(service: RunningService): Promise<Caller[]> {
     bad('a signed-out session', `Bearer ${departed.accessToken}`),
     bad('a revoked key', `Bearer ${await secrets.revoked}`),
     bad('an expired key', `Bearer ${await secrets.expired}`),
+    bad('the key of a deleted task', `Bearer ${await secrets.deletedTask}`),
     bad('the key of a removed member', `Bearer ${await secrets.removed}`),
     session('a removed member', removed.accessToken, undefined),
     session('a member of another organization', outsider.accessToken, undefined),
@@ -113,6 +121,9 @@ export async function makeCallers(service: RunningService): Promise<Caller[]> {
     ]),
     key("an admin's restricted key for no topic", await secrets.empty, 'ADMIN', []),
     key("a viewer's restricted key for the topic", await secrets.restrictedViewer, 'VIEWER', [topicName]),
+    task("a task's key with the topic among its outputs", await secrets.task, ['orders', topicName]),
+    task("a task's key with other outputs", await secrets.otherTask, ['orders']),
+    key("a task's key of another organization", await secrets.foreignTask, undefined, [topicName]),
   ];
 }
 
@@ -159,6 +170,27 @@ async function expiredKey(service: RunningService, token: string, organizationNa
   const expiresAt = Date.now() + 500;
   const { secret } = await newApiKey(service, token, organizationName, { expiresAt });
   await untilRefused(() => call(service.url, 'whoAmI', { token: secret }));
+  return secret;
+}
+
+/** A task's own key, as the task finds it in its environment. */
+async function taskKey(
+  service: RunningService,
+  person: Person,
+  organizationName: string,
+  taskId: string,
+  outputQueueNames: string[],
+): Promise<string> {
+  const deployer = { url: service.url, token: person.accessToken, organizationName };
+  const code = { 'index.mjs': 'export const handler = async () => process.env.MILLRACE_API_KEY;' };
+  await deployed(deployer, taskId, code, { outputQueueNames });
+  return String((await invoke(deployer, taskId, {})).body.result);
+}
+
+async function deletedTaskKey(service: RunningService, person: Person, organizationName: string) {
+  const secret = await taskKey(service, person, organizationName, 'deleted', [topicName]);
+  const deployer = { url: service.url, token: person.accessToken, organizationName };
+  assert.equal((await onTask(deployer, 'delete', 'deleted')).body.status, 'NOTFOUND');
   return secret;
 }
 

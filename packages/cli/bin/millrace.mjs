@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { constants } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -16,7 +17,9 @@ if (Number(process.versions.node.split('.')[0]) >= oldest) {
 } else {
   const node = findNode();
   if (node === undefined) {
-    process.stderr.write(`millrace needs Node ${oldest}; this is ${process.version}\n`);
+    process.stderr.write(
+      `millrace needs Node ${oldest}, and this is ${process.version}. \`npm install node@${oldest}\` puts one beside it.\n`,
+    );
     process.exit(1);
   }
   const child = spawn(node, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], { stdio: 'inherit' });
@@ -27,7 +30,7 @@ if (Number(process.versions.node.split('.')[0]) >= oldest) {
     });
   }
   child.on('exit', (code, signal) => {
-    process.exit(signal === null ? code : 128 + 15);
+    process.exit(signal === null ? code : 128 + constants.signals[signal]);
   });
 }
 

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile, stat } from 'node:fs/promises';
-import { join, relative } from 'node:path';
+import { createRequire } from 'node:module';
+import { dirname, join, relative, resolve } from 'node:path';
 import { CommandError } from './command.ts';
 import { type ZipFile, zipOf } from './zip.ts';
 
@@ -31,7 +32,7 @@ async function bundleFile(path: string): Promise<{ files: ZipFile[]; sources: st
   // Read only when code is bundled: it is the largest part of this program.
   const { build } = await import('esbuild');
   const result = await build({
-    entryPoints: [path],
+    entryPoints: [resolve(path)],
     bundle: true,
     platform: 'node',
     format: 'esm',
@@ -41,6 +42,9 @@ async function bundleFile(path: string): Promise<{ files: ZipFile[]; sources: st
     sourcemap: 'inline',
     sourcesContent: false,
     logLevel: 'silent',
+    absWorkingDir: dirname(resolve(path)),
+    // A project that has not installed the library of tasks gets the one of this program.
+    nodePaths: createRequire(import.meta.url).resolve.paths('@millrace/runner') ?? [],
     // Packages that are not ES modules may ask for `require`.
     banner: {
       js: "import { createRequire as $require } from 'node:module'; const require = $require(import.meta.url);",
@@ -57,7 +61,7 @@ async function bundleFile(path: string): Promise<{ files: ZipFile[]; sources: st
   if (output === undefined) throw new CommandError(`Nothing came of bundling ${path}.`);
   return {
     files: [{ name: 'index.mjs', content: output.contents }],
-    sources: Object.keys(result.metafile.inputs),
+    sources: Object.keys(result.metafile.inputs).map((source) => resolve(dirname(path), source)),
   };
 }
 
@@ -65,9 +69,12 @@ async function packFolder(folder: string): Promise<{ files: ZipFile[]; sources: 
   const files: ZipFile[] = [];
   const sources: string[] = [];
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
-    if (!entry.isFile()) continue;
+    if (entry.isDirectory()) continue;
     const path = join(entry.parentPath, entry.name);
-    const { mode } = await stat(path);
+    const found = await stat(path).catch(() => undefined);
+    if (found?.isFile() !== true)
+      throw new CommandError(`${path} is not a file: links to folders cannot be packed.`);
+    const { mode } = found;
     sources.push(path);
     files.push({
       name: relative(folder, path).replaceAll('\\', '/'),

@@ -11,13 +11,16 @@ export function chartOf(
   width: number,
 ): string[] {
   const column = names.findLastIndex(
-    (_name, index) =>
-      index > 0 && rows.every((row) => row[index] === null || Number.isFinite(Number(row[index]))),
+    (_name, index) => index > 0 && rows.every((row) => row[index] === null || isNumber(row[index] ?? '')),
   );
   if (column < 0 || rows.length === 0) return ['There is no column of numbers to draw.'];
   const points = rows.map((row) => ({ label: row[0] ?? 'null', value: Number(row[column] ?? 0) }));
   const overTime = points.length > 2 && points.every(({ label }) => /^\d{4}-\d{2}-\d{2}/.test(label));
   return overTime ? lineChart(points, width) : barChart(points.slice(0, mostBars), width, points.length);
+}
+
+function isNumber(text: string): boolean {
+  return text.trim() !== '' && Number.isFinite(Number(text));
 }
 
 interface Point {

@@ -39,10 +39,13 @@ export interface Invocation {
   readonly options: GivenOptions;
   readonly output: Output;
   readonly profiles: Profiles;
+  readonly environment: NodeJS.ProcessEnv;
   /** Ends with ctrl-C. */
   readonly signal: AbortSignal;
   /** The client with the credential and organization that flags, environment and profile give. */
   client(): Promise<Millrace>;
+  /** The same for a service that this process has started, wherever that is. */
+  clientAt(endpoint: string): Promise<Millrace>;
   /** Where the service is. */
   endpoint(): Promise<string>;
 }
@@ -71,6 +74,15 @@ export class UsageError extends Error {
 /** Something a person can mend went wrong; the text says how. Exit code 1. */
 export class CommandError extends Error {
   override readonly name = 'CommandError';
+}
+
+/** The person has ended it. Exit code 130. */
+export class InterruptedError extends Error {
+  override readonly name = 'InterruptedError';
+
+  constructor() {
+    super('Interrupted.');
+  }
 }
 
 export const globalOptions: Readonly<Record<string, Option>> = {

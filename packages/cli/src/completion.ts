@@ -1,4 +1,4 @@
-import { type Command, globalOptions } from './command.ts';
+import { type Command, globalOptions, type Option } from './command.ts';
 
 export const shells = ['bash', 'zsh', 'fish'] as const;
 
@@ -10,48 +10,91 @@ function continuations(commands: readonly Command[]): Map<string, Set<string>> {
     words.add(word);
     next.set(before, words);
   };
-  for (const command of commands) {
-    for (const [index, word] of command.path.entries()) add(command.path.slice(0, index).join(' '), word);
-    for (const name of Object.keys({ ...command.options, ...globalOptions }))
-      add(command.path.join(' '), `--${name}`);
+  for (const { path, options } of commands) {
+    for (const [index, word] of path.entries()) {
+      add(path.slice(0, index).join(' '), word);
+      add(['help', ...path.slice(0, index)].join(' '), word);
+    }
+    for (const name of Object.keys({ ...options, ...globalOptions })) add(path.join(' '), `--${name}`);
   }
+  add('', 'help');
+  for (const shell of shells) add('completion', shell);
   return next;
+}
+
+/** Options that are followed by a value: what comes after one is no command. */
+function optionsWithValues(commands: readonly Command[]): string[] {
+  const all: [string, Option][] = [
+    ...Object.entries(globalOptions),
+    ...commands.flatMap(({ options }) => Object.entries(options ?? {})),
+  ];
+  const names = all
+    .filter(([, { value }]) => value !== undefined)
+    .flatMap(([name, { short }]) => [`--${name}`, ...(short === undefined ? [] : [`-${short}`])]);
+  // `-f` is a file here and a switch there; as a switch it does no harm where nothing but words follow.
+  const switches = new Set(all.flatMap(([, { value, short }]) => (value === undefined ? [`-${short}`] : [])));
+  return [...new Set(names)].filter((name) => !switches.has(name));
 }
 
 export function completionScript(shell: string, commands: readonly Command[]): string | undefined {
   const entries = [...continuations(commands)];
-  if (shell === 'bash' || shell === 'zsh') return bashScript(entries, shell === 'zsh');
-  return shell === 'fish' ? fishScript(entries) : undefined;
+  const withValues = optionsWithValues(commands);
+  if (shell === 'bash' || shell === 'zsh') return bashScript(entries, withValues, shell === 'zsh');
+  return shell === 'fish' ? fishScript(entries, withValues) : undefined;
 }
 
 type Entries = readonly (readonly [string, ReadonlySet<string>])[];
 
-function bashScript(entries: Entries, zsh: boolean): string {
-  const cases = entries.map(([before, words]) => `    "${before}") words="${[...words].join(' ')}" ;;`);
+function bashScript(entries: Entries, withValues: readonly string[], zsh: boolean): string {
+  const cases = entries.map(([before, words]) => `      "${before}") words="${[...words].join(' ')}" ;;`);
   return `${zsh ? 'autoload -U +X bashcompinit && bashcompinit\n' : ''}_millrace() {
-  local before="" word index words=""
+  local before="" word index words="" value=""
   for ((index = 1; index < COMP_CWORD; index++)); do
     word="\${COMP_WORDS[index]}"
-    [[ "$word" == -* ]] && continue
+    if [[ -n "$value" ]]; then value=""; continue; fi
+    case "$word" in
+      ${withValues.join('|')}) value=1; continue ;;
+      -*) continue ;;
+    esac
     before="\${before:+$before }$word"
   done
-  case "$before" in
+  COMPREPLY=()
+  # The value of an option: files are what can be offered.
+  [[ -n "$value" ]] && return
+  # Words after the command are its arguments; its options may still follow.
+  while :; do
+    case "$before" in
 ${cases.join('\n')}
-  esac
+    esac
+    [[ -n "$words" || "$before" != *" "* ]] && break
+    before="\${before% *}"
+    [[ "\${COMP_WORDS[COMP_CWORD]}" != -* ]] && break
+  done
   COMPREPLY=($(compgen -W "$words" -- "\${COMP_WORDS[COMP_CWORD]}"))
 }
 complete -o default -F _millrace millrace`;
 }
 
-function fishScript(entries: Entries): string {
+function fishScript(entries: Entries, withValues: readonly string[]): string {
   const lines = [
     'function __millrace_before',
-    "  string join ' ' (commandline -opc | tail -n +2 | string match -v -- '-*')",
+    '  set -l words',
+    '  set -l value 0',
+    '  for word in (commandline -opc)[2..]',
+    '    if test $value = 1',
+    '      set value 0',
+    `    else if contains -- $word ${withValues.join(' ')}`,
+    '      set value 1',
+    "    else if not string match -q -- '-*' $word",
+    '      set -a words $word',
+    '    end',
+    '  end',
+    '  echo "$words"',
     'end',
   ];
   for (const [before, words] of entries)
     lines.push(
-      `complete -c millrace -f -n 'test "$(__millrace_before)" = "${before}"' -a '${[...words].join(' ')}'`,
+      `complete -c millrace -n 'test "$(__millrace_before)" = "${before}"' -a '${[...words].join(' ')}'`,
     );
   return lines.join('\n');
 }

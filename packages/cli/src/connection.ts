@@ -1,30 +1,58 @@
-import { Millrace } from '@millrace/client';
+import { Millrace, type MillraceOptions } from '@millrace/client';
 import { type GivenOptions, UsageError } from './command.ts';
-import type { Profiles } from './profile.ts';
+import type { Profile, Profiles } from './profile.ts';
 import { version } from './version.ts';
 
-const usualEndpoint = 'http://127.0.0.1:8080';
+export const usualEndpoint = 'http://127.0.0.1:8080';
+
+/** Sent with every request. */
+export const headers = { 'user-agent': `millrace-cli/${version}` };
 
 /** How the service is reached: flags win over the environment, and that over the profile. */
 export function connectionOf(options: GivenOptions, environment: NodeJS.ProcessEnv, profiles: Profiles) {
   const endpoint = async () => {
     const { endpoint: kept } = await profiles.profile();
-    const url = options.text('endpoint') ?? environment.MILLRACE_ENDPOINT ?? kept ?? usualEndpoint;
+    const url = options.text('endpoint') ?? (environment.MILLRACE_ENDPOINT || kept || usualEndpoint);
     if (!URL.canParse(url) || !/^https?:/.test(url))
       throw new UsageError(`The endpoint "${url}" is not a URL such as ${usualEndpoint}.`);
     return url;
   };
-  const client = async () => {
+  const connect = async (url: string, keptCounts: boolean) => {
     const profile = await profiles.profile();
-    const apiKey = options.text('api-key') ?? environment.MILLRACE_API_KEY ?? profile.apiKey;
     return new Millrace({
-      endpoint: await endpoint(),
-      organization: options.text('organization') ?? environment.MILLRACE_ORGANIZATION ?? profile.organization,
-      headers: { 'user-agent': `millrace-cli/${version}` },
-      ...(apiKey === undefined
-        ? { session: profile.session, onTokens: (session) => profiles.update({ session }) }
-        : { apiKey }),
+      endpoint: url,
+      organization:
+        options.text('organization') ?? (environment.MILLRACE_ORGANIZATION || profile.organization),
+      headers,
+      ...credentialOf(
+        options.text('api-key') ?? (environment.MILLRACE_API_KEY || undefined),
+        keptCounts ? profile : {},
+        profiles,
+      ),
     });
   };
-  return { endpoint, client };
+  return {
+    endpoint,
+    client: async () => {
+      const url = await endpoint();
+      const { endpoint: kept } = await profiles.profile();
+      // What was kept is for the service it was kept for: no other one is shown it.
+      return connect(url, originOf(kept ?? usualEndpoint) === originOf(url));
+    },
+    clientAt: (url: string) => connect(url, true),
+  };
+}
+
+function credentialOf(
+  apiKey: string | undefined,
+  kept: Profile,
+  profiles: Profiles,
+): Pick<MillraceOptions, 'apiKey' | 'session' | 'onTokens'> {
+  if (apiKey !== undefined) return { apiKey };
+  if (kept.apiKey !== undefined) return { apiKey: kept.apiKey };
+  return { session: kept.session, onTokens: (session) => profiles.update({ session }) };
+}
+
+function originOf(url: string): string {
+  return URL.canParse(url) ? new URL(url).origin : url;
 }

@@ -2,9 +2,11 @@ import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { type Millrace, MillraceError } from '@millrace/client';
 import { type Bundle, bundle } from './bundle.ts';
-import type { Output } from './output.ts';
+import { describeVersion } from './deployment-digest.ts';
+import { type Output, styled } from './output.ts';
 import { bytesText, progressBar } from './progress.ts';
 import type { Project, ProjectTask } from './project.ts';
+import { safeJson } from './safe-text.ts';
 
 /** One thing that deploying a project would change. */
 export interface Change {
@@ -16,7 +18,12 @@ export interface Change {
 }
 
 /** What differs between a project and the organization. Nothing is ever deleted by deploying. */
-export async function changesOf(client: Millrace, project: Project, signal: AbortSignal): Promise<Change[]> {
+export async function changesOf(
+  client: Millrace,
+  project: Project,
+  signal: AbortSignal,
+  onSources: (sources: readonly string[]) => void = () => {},
+): Promise<Change[]> {
   const changes: Change[] = [];
   const { topics } = await client.topics.definitions({ signal });
   for (const [name, topic] of Object.entries(project.topics)) {
@@ -47,7 +54,9 @@ export async function changesOf(client: Millrace, project: Project, signal: Abor
     });
   }
   for (const [taskId, task] of Object.entries(project.tasks)) {
-    const change = await taskChange(client, project.directory, taskId, task, signal);
+    const made = await bundle(join(project.directory, task.code));
+    onSources(made.sources);
+    const change = await taskChange(client, made, taskId, task, signal);
     if (change !== undefined) changes.push(change);
   }
   return changes;
@@ -56,14 +65,13 @@ export async function changesOf(client: Millrace, project: Project, signal: Abor
 /** What deploying one task would change; undefined when its active version is the same. */
 export async function taskChange(
   client: Millrace,
-  directory: string,
+  made: Bundle,
   taskId: string,
   task: ProjectTask,
   signal: AbortSignal,
   always = false,
 ): Promise<Change | undefined> {
-  const made = await bundle(join(directory, task.code));
-  const description = describe(task, made);
+  const description = describeVersion(task, made);
   const versions = await client.tasks.versions(taskId, { signal }).catch((error: unknown) => {
     if (error instanceof MillraceError && error.status === 404) return undefined;
     throw error;
@@ -77,15 +85,6 @@ export async function taskChange(
     detail: `${bytesText(made.zip.length)}, ${(task.input ?? []).join(', ') || 'no input'} -> ${(task.output ?? []).join(', ') || 'no output'}`,
     apply: (output, end) => deployTask(client, taskId, task, made, description, output, end),
   };
-}
-
-/** Says which code and settings a version was made of, so that the same is not deployed twice. */
-function describe(task: ProjectTask, { digest }: Bundle): string {
-  const { code: _code, description = '', ...settings } = task;
-  const text = JSON.stringify(settings, Object.keys(settings).sort());
-  let sum = 0;
-  for (const character of text) sum = (Math.imul(sum, 31) + (character.codePointAt(0) ?? 0)) >>> 0;
-  return `${description === '' ? '' : `${description} `}[${digest}-${sum.toString(16)}]`;
 }
 
 async function deployTask(
@@ -124,6 +123,7 @@ async function deployTask(
     );
     const seconds = ((performance.now() - started) / 1000).toFixed(1);
     bar.end(`Deployed ${taskId} as version ${version} in ${seconds} s.`);
+    if (output.json) output.line(safeJson({ taskId, version }));
     const { endpointUrl } = await client.tasks.status(taskId, { signal });
     if (endpointUrl !== undefined) output.note(`Its endpoint is ${endpointUrl}`);
   } finally {
@@ -134,7 +134,7 @@ async function deployTask(
 /** Shows changes as a person reads them. */
 export function showChanges(output: Output, changes: readonly Change[]): void {
   for (const { kind, name, what, detail } of changes) {
-    const sign = what === 'new' ? output.styled('green', '+') : output.styled('yellow', '~');
-    output.note(`${sign} ${kind} ${name}  ${output.styled('dim', detail)}`);
+    const sign = what === 'new' ? styled('green', '+') : styled('yellow', '~');
+    output.note(sign, ` ${kind} ${name}  `, styled('dim', detail));
   }
 }

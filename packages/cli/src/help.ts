@@ -1,11 +1,14 @@
 import { type Command, globalOptions, type Option } from './command.ts';
+import { exitCodeMeanings } from './exit-codes.ts';
 
 /** The help of all, of a noun, or of one command. */
 export function helpOf(commands: readonly Command[], of: readonly string[]): string {
   const exact = commands.find(({ path }) => path.join(' ') === of.join(' '));
+  const verbs = commands.filter(({ path }) => path.length > 1 && path[0] === of[0] && of.length === 1);
+  if (exact !== undefined && verbs.length > 0) return `${commandHelp(exact)}\n\n${groupHelp(verbs, of)}`;
   if (exact !== undefined) return commandHelp(exact);
-  const group = commands.filter(({ path }) => path[0] === of[0]);
-  return group.length > 0 ? groupHelp(group, of[0] ?? '') : wholeHelp(commands);
+  const group = commands.filter(({ path }) => of.every((word, index) => path[index] === word));
+  return of.length > 0 ? groupHelp(group, of) : wholeHelp(commands);
 }
 
 /** How a command is written, such as `millrace topic publish <topic> [--file <file>]`. */
@@ -37,15 +40,20 @@ function wholeHelp(commands: readonly Command[]): string {
     'options of every command:',
     ...columns(optionRows(globalOptions)),
     '',
+    'exit codes:',
+    ...columns(exitCodeMeanings.map(([code, meaning]) => [String(code), meaning])),
+    '',
+    'Data goes to stdout, everything else to stderr. Flags win over the environment, and that over the profile.',
     'Try `millrace demo` for a tour, and `millrace help <command>` for examples.',
   ].join('\n');
 }
 
-function groupHelp(group: readonly Command[], noun: string): string {
+function groupHelp(group: readonly Command[], of: readonly string[]): string {
+  const noun = of.join(' ');
   return [
     `usage: millrace ${noun} <command> [options]`,
     '',
-    ...columns(group.map((command) => [command.path.slice(1).join(' ') || noun, command.summary])),
+    ...columns(group.map((command) => [command.path.slice(of.length).join(' ') || noun, command.summary])),
     '',
     `\`millrace help ${noun} <command>\` shows more of each.`,
   ].join('\n');

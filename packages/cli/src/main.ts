@@ -1,89 +1,97 @@
 import { MillraceError } from '@millrace/client';
-import { CommandError, UsageError } from './command.ts';
+import { CommandError, InterruptedError, UsageError } from './command.ts';
 import { commands } from './commands/index.ts';
 import { connectionOf } from './connection.ts';
+import { exitCodes } from './exit-codes.ts';
 import { helpOf } from './help.ts';
 import { Output } from './output.ts';
 import { parse } from './parse.ts';
 import { Profiles } from './profile.ts';
+import { safeJson } from './safe-text.ts';
 import { version } from './version.ts';
-
-/** What a process answers with. */
-export const exitCodes = {
-  ok: 0,
-  failed: 1,
-  usage: 2,
-  refused: 3,
-  notFound: 4,
-  interrupted: 130,
-} as const;
 
 /** Runs a command line and answers its exit code. */
 export async function run(words: readonly string[], environment = process.env): Promise<number> {
-  const color =
-    !words.includes('--no-color') && (environment.NO_COLOR ?? '') === '' && process.stderr.isTTY === true;
-  const plain = new Output({ json: false, quiet: false, color });
+  const flags = words.slice(0, words.includes('--') ? words.indexOf('--') : words.length);
+  // The prompts look at the environment.
+  if (flags.includes('--no-color')) environment.NO_COLOR = '1';
+  const color = (environment.NO_COLOR ?? '') === '' && environment.TERM !== 'dumb';
+  const plain = new Output({ json: flags.includes('--json'), quiet: false, color });
   const interrupted = new AbortController();
   const interrupt = () => {
     // The second time the person means it.
     if (interrupted.signal.aborted) process.exit(exitCodes.interrupted);
-    interrupted.abort(new DOMException('Interrupted', 'AbortError'));
+    interrupted.abort(new InterruptedError());
   };
-  process.on('SIGINT', interrupt);
-  process.on('SIGTERM', interrupt);
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+  for (const signal of signals) process.on(signal, interrupt);
   // Whoever read our output has had enough, as `head` does.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     process.exit(error.code === 'EPIPE' ? exitCodes.ok : exitCodes.failed);
   });
+  process.stderr.on('error', () => {});
   try {
     const parsed = parse(commands, words);
-    if (parsed.kind === 'version') plain.line(`millrace ${version}`);
+    if (parsed.kind === 'version') plain.value({ version }, () => `millrace ${version}`);
     if (parsed.kind === 'help') plain.line(helpOf(commands, parsed.of));
     if (parsed.kind !== 'command') return exitCodes.ok;
     const { options } = parsed;
     const output = new Output({ json: options.flag('json'), quiet: options.flag('quiet'), color });
-    const profiles = new Profiles(environment, options.text('profile') ?? environment.MILLRACE_PROFILE);
+    const profiles = new Profiles(environment, options.text('profile') || environment.MILLRACE_PROFILE);
     await parsed.command.run({
       arguments: parsed.arguments,
       options,
       output,
       profiles,
+      environment,
       signal: interrupted.signal,
       ...connectionOf(options, environment, profiles),
     });
     return interrupted.signal.aborted ? exitCodes.interrupted : exitCodes.ok;
   } catch (error) {
-    return report(plain, error, interrupted.signal, words.includes('--json'));
+    return report(plain, error, interrupted.signal);
   } finally {
-    process.off('SIGINT', interrupt);
-    process.off('SIGTERM', interrupt);
+    for (const signal of signals) process.off(signal, interrupt);
   }
 }
 
-function report(output: Output, error: unknown, signal: AbortSignal, json: boolean): number {
-  if (signal.aborted) {
-    output.note('interrupted');
+/** Tells what went wrong on stderr, as JSON if the data would be, and answers the exit code. */
+function report(output: Output, error: unknown, signal: AbortSignal): number {
+  if (signal.aborted || error instanceof InterruptedError) {
+    tell(output, { code: 'INTERRUPTED', detail: 'Interrupted.' }, 'interrupted');
     return exitCodes.interrupted;
   }
-  if (error instanceof MillraceError) {
-    const { code, status, detail, requestId, errors } = error;
-    if (json) process.stderr.write(`${JSON.stringify({ code, status, detail, requestId, errors })}\n`);
-    else {
-      output.error(detail);
-      for (const { pointer, message } of errors) output.note(`  ${pointer}: ${message}`);
-      if (requestId !== undefined && status >= 500) output.note(`  request ${requestId}`);
-    }
-    if (status === 401 || status === 403) return exitCodes.refused;
-    return status === 404 ? exitCodes.notFound : exitCodes.failed;
-  }
-  if (error instanceof UsageError) {
-    output.error(error.message);
+  if (error instanceof MillraceError) return reportProblem(output, error);
+  const detail = error instanceof Error ? error.message : String(error);
+  const isUsage = error instanceof UsageError;
+  const known = isUsage || error instanceof CommandError;
+  tell(output, { code: isUsage ? 'USAGE' : known ? 'FAILED' : 'UNEXPECTED', detail });
+  return isUsage ? exitCodes.usage : exitCodes.failed;
+}
+
+function reportProblem(output: Output, error: MillraceError): number {
+  const { code, status, detail, requestId, errors } = error;
+  if (code === 'ORGANIZATION_MISSING') {
+    const advice = 'Which organization? Give --organization, or choose one with `millrace org use <name>`.';
+    tell(output, { code, detail: advice });
     return exitCodes.usage;
   }
-  if (error instanceof CommandError) {
-    output.error(error.message);
-    return exitCodes.failed;
+  tell(output, { code, status, detail, requestId, errors });
+  if (!output.json) {
+    for (const { pointer, message } of errors) output.note(`  ${pointer}: ${message}`);
+    if (requestId !== undefined && status >= 500) output.note(`  request ${requestId}`);
+    if (status === 401) output.note('  Sign in with `millrace login`, or give --api-key.');
   }
-  output.error(error instanceof Error ? error.message : String(error));
-  return exitCodes.failed;
+  if (status === 401 || status === 403) return exitCodes.refused;
+  return status === 404 ? exitCodes.notFound : exitCodes.failed;
+}
+
+function tell(
+  output: Output,
+  problem: { readonly code: string; readonly detail: string; readonly [field: string]: unknown },
+  text?: string,
+): void {
+  if (output.json) process.stderr.write(`${safeJson(problem)}\n`);
+  else if (text === undefined) output.error(problem.detail);
+  else output.note(text);
 }

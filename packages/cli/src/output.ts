@@ -1,13 +1,28 @@
 import { styleText } from 'node:util';
+import { safeJson, safeText } from './safe-text.ts';
 import { tableOf } from './table.ts';
 
 export interface OutputOptions {
   readonly json: boolean;
   readonly quiet: boolean;
+  /** Whether colours may be used where a terminal is. */
   readonly color: boolean;
 }
 
 type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan';
+
+/** A part of a line that has a colour, where there are colours. */
+export interface Styled {
+  readonly style: Style;
+  readonly text: string;
+}
+
+/** What a line is made of. Texts are made safe when they are printed, so colours cannot be part of one. */
+export type Part = string | Styled;
+
+export function styled(style: Style, text: string): Styled {
+  return { style, text };
+}
 
 /** Where things are printed: data on stdout, everything for a person on stderr. */
 export class Output {
@@ -27,13 +42,14 @@ export class Output {
   }
 
   /** A line of data. */
-  line(text: string): void {
-    process.stdout.write(`${text}\n`);
+  line(...parts: readonly Part[]): void {
+    this.#write(process.stdout, parts);
   }
 
   /** One value: as JSON, or as a person reads it. */
-  value(value: unknown, asText: () => string): void {
-    this.line(this.json ? JSON.stringify(value) : asText());
+  value(value: unknown, asText: () => string | readonly Part[]): void {
+    const text = this.json ? safeJson(value) : asText();
+    this.line(...(typeof text === 'string' ? [text] : text));
   }
 
   /** Many values: each a line of JSON, or one table. */
@@ -42,7 +58,7 @@ export class Output {
     columns: Readonly<Record<string, (entry: Entry) => string | number | boolean | undefined>>,
   ): void {
     if (this.json) {
-      for (const entry of entries) this.line(JSON.stringify(entry));
+      for (const entry of entries) this.line(safeJson(entry));
       return;
     }
     if (entries.length === 0) {
@@ -50,19 +66,32 @@ export class Output {
       return;
     }
     const rows = entries.map((entry) => Object.values(columns).map((read) => String(read(entry) ?? '')));
-    for (const line of tableOf(Object.keys(columns), rows)) this.line(line);
+    // Names and keys are for copying, so nothing is cut off.
+    for (const line of tableOf(Object.keys(columns), rows, Number.POSITIVE_INFINITY)) this.line(line);
+  }
+
+  /** What was done: a value for programs when they ask for JSON, and a sentence for people otherwise. */
+  done(value: object, text: string): void {
+    if (this.json) this.line(safeJson(value));
+    else this.note(text);
   }
 
   /** Something for a person to know. */
-  note(text: string): void {
-    if (!this.quiet) process.stderr.write(`${text}\n`);
+  note(...parts: readonly Part[]): void {
+    if (!this.quiet) this.#write(process.stderr, parts);
   }
 
   error(text: string): void {
-    process.stderr.write(`${this.styled('red', 'error')}: ${text}\n`);
+    this.#write(process.stderr, [styled('red', 'error'), `: ${text}`]);
   }
 
-  styled(style: Style, text: string): string {
-    return this.#color ? styleText(style, text, { validateStream: false }) : text;
+  #write(stream: NodeJS.WriteStream, parts: readonly Part[]): void {
+    const color = this.#color && stream.isTTY === true;
+    const text = parts.map((part) => {
+      if (typeof part === 'string') return safeText(part);
+      const plain = safeText(part.text);
+      return color ? styleText(part.style, plain, { validateStream: false }) : plain;
+    });
+    stream.write(`${text.join('')}\n`);
   }
 }

@@ -22,18 +22,24 @@ export type Parsed =
 export function parse(commands: readonly Command[], words: readonly string[]): Parsed {
   if (words.length === 0) return { kind: 'help', of: [] };
   if (words[0] === '--version' || words[0] === 'version') return { kind: 'version' };
-  if (words[0] === 'help') return { kind: 'help', of: words.slice(1) };
-  const command = find(commands, words);
+  const plain = wordsOf(words);
+  if (plain[0] === 'help') return { kind: 'help', of: helped(commands, plain.slice(1)) };
+  const command = find(commands, plain);
   if (command === undefined) {
-    const noun = words.filter((word) => !word.startsWith('-')).slice(0, 2);
+    const noun = plain.slice(0, 2);
     const group = commands.some(({ path }) => path.length > 1 && path[0] === noun[0]);
     const wantsHelp = words.includes('--help') || words.includes('-h');
-    if (wantsHelp || (group && noun.length === 1)) return { kind: 'help', of: group ? noun.slice(0, 1) : [] };
+    if ((wantsHelp && (group || noun.length === 0)) || (group && noun.length === 1))
+      return { kind: 'help', of: noun.slice(0, 1) };
+    if (noun.length === 0) throw new UsageError('Which command? `millrace help` lists all.');
     throw new UsageError(unknownCommand(commands, noun));
   }
   const { values, positionals } = read(command, words);
   if (values.help === true) return { kind: 'help', of: command.path };
   const rest = positionals.slice(command.path.length);
+  // `query` is a command and a noun; a word after it is a verb that there is not.
+  if (rest.length > 0 && command.arguments === undefined && isNoun(commands, command))
+    throw new UsageError(unknownCommand(commands, [...command.path, ...rest.slice(0, 1)]));
   return {
     kind: 'command',
     command,
@@ -42,9 +48,21 @@ export function parse(commands: readonly Command[], words: readonly string[]): P
   };
 }
 
+function isNoun(commands: readonly Command[], { path }: Command): boolean {
+  return commands.some(
+    (other) => other.path.length > path.length && path.every((word, index) => other.path[index] === word),
+  );
+}
+
+/** What help is asked for, as far as it is known. */
+function helped(commands: readonly Command[], words: readonly string[]): readonly string[] {
+  const isKnown = commands.some(({ path }) => words.every((word, index) => path[index] === word));
+  if (!isKnown) throw new UsageError(unknownCommand(commands, words));
+  return words;
+}
+
 /** The command whose path the words begin with, leaving out options; of two, the longer one. */
-function find(commands: readonly Command[], words: readonly string[]): Command | undefined {
-  const plain = wordsOf(words);
+function find(commands: readonly Command[], plain: readonly string[]): Command | undefined {
   return commands
     .filter(({ path }) => path.every((word, index) => plain[index] === word))
     .toSorted((one, other) => other.path.length - one.path.length)[0];

@@ -1,4 +1,6 @@
 import type { Output } from './output.ts';
+import { safeText } from './safe-text.ts';
+import { oneLine } from './table.ts';
 
 /** Shows how far something is, on a terminal only. */
 export interface ProgressBar {
@@ -10,14 +12,15 @@ export interface ProgressBar {
 
 const barWidth = 24;
 const everyMilliseconds = 80;
+const clearLine = '\r\u001b[2K';
 
 export function progressBar(
   output: Output,
   label: string,
-  show: (amount: number) => string = (amount) => amount.toLocaleString('en-US'),
+  show: (amount: number) => string = (amount) => Math.round(amount).toLocaleString('en-US'),
 ): ProgressBar {
   const started = performance.now();
-  let shown = 0;
+  let shown = Number.NEGATIVE_INFINITY;
   const draw = (done: number, total?: number) => {
     const seconds = Math.max(0.001, (performance.now() - started) / 1000);
     const rate = `${show(Math.round(done / seconds))}/s`;
@@ -27,7 +30,13 @@ export function progressBar(
       share === undefined
         ? ''
         : `${'\u2588'.repeat(filled)}${'\u2591'.repeat(barWidth - filled)} ${String(Math.floor(share * 100)).padStart(3)} %  `;
-    process.stderr.write(`\r\u001b[2K${label}  ${bar}${show(done)}  ${rate}`);
+    // A line that wraps could not be taken away again.
+    const line = oneLine(
+      `${safeText(label)}  ${bar}${show(done)}  ${rate}`,
+      (process.stderr.columns || 80) - 1,
+      false,
+    );
+    process.stderr.write(`${clearLine}${line}`);
   };
   return {
     update(done, total) {
@@ -36,8 +45,25 @@ export function progressBar(
       draw(done, total);
     },
     end(text) {
-      if (output.interactive) process.stderr.write('\r\u001b[2K');
+      if (output.interactive && shown > 0) process.stderr.write(clearLine);
+      shown = Number.NEGATIVE_INFINITY;
       if (text !== undefined) output.note(text);
+    },
+  };
+}
+
+/** Shows that something is under way, on a terminal only. */
+export function busyLine(output: Output): { show(text: string): void; end(): void } {
+  let isShown = false;
+  return {
+    show(text) {
+      if (!output.interactive) return;
+      isShown = true;
+      process.stderr.write(`${clearLine}${safeText(text)}`);
+    },
+    end() {
+      if (isShown) process.stderr.write(clearLine);
+      isShown = false;
     },
   };
 }

@@ -32,6 +32,8 @@ export interface ProjectTask
 /** What millrace.json declares. */
 export interface Project {
   readonly directory: string;
+  /** The file itself, and those of schemas. */
+  readonly files: readonly string[];
   readonly topics: Readonly<Record<string, NamedType<'Topic'>>>;
   /** JSON Schemas by topic, or the names of files that have them. */
   readonly schemas: Readonly<Record<string, object>>;
@@ -95,12 +97,14 @@ async function parseProject(directory: string, text: string): Promise<Project> {
     }
     tasks[id] = { ...task, code: task.code };
   }
+  const files = [file];
   const schemas: Record<string, object> = {};
   for (const [topic, value] of Object.entries(
     recordOf(whole.schemas ?? {}, () => wrong('"schemas" is not an object.')),
   )) {
     if (typeof value === 'string') {
       const path = join(directory, value);
+      files.push(path);
       const schema = await readFile(path, 'utf8').catch(() => {
         throw wrong(`the schema of "${topic}" is not at ${path}.`);
       });
@@ -112,7 +116,7 @@ async function parseProject(directory: string, text: string): Promise<Project> {
     recordOf(whole.topics ?? {}, () => wrong('"topics" is not an object.')),
   ))
     topics[name] = recordOf(value, () => wrong(`the topic "${name}" is not an object.`));
-  return { directory, topics, schemas, tasks };
+  return { directory, files, topics, schemas, tasks };
 }
 
 function parseJson(text: string, file: string): unknown {

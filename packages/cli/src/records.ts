@@ -1,107 +1,97 @@
 import { createReadStream } from 'node:fs';
-import { createInterface } from 'node:readline';
-import type { Readable } from 'node:stream';
+import { type Readable, Transform } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { CommandError } from './command.ts';
+import { csvLines } from './csv.ts';
 
 export type RecordFormat = 'ndjson' | 'csv';
 
+export interface RecordOptions {
+  readonly format?: RecordFormat | undefined;
+  /** What is between the fields of CSV; a comma unless given. */
+  readonly delimiter?: string | undefined;
+  /** Whether every field of CSV stays a text. */
+  readonly asText?: boolean | undefined;
+  readonly signal: AbortSignal;
+}
+
 /** Where records come from: a file, or stdin. */
 export interface RecordSource {
-  readonly format: RecordFormat;
-  readonly stream: Readable;
+  /** The records as lines of JSON. */
+  lines(): AsyncGenerator<string, void>;
   /** Bytes read so far, as they are in the file. */
   bytes(): number;
 }
 
-export function openRecords(file: string | undefined, format: RecordFormat | undefined): RecordSource {
+/** No line is longer: far more than the service takes as a message, and little enough to hold. */
+export const mostLineBytes = 16 * 1024 * 1024;
+
+export function openRecords(file: string | undefined, options: RecordOptions): RecordSource {
   const input: Readable = file === undefined || file === '-' ? process.stdin : createReadStream(file);
   let bytes = 0;
-  input.on('data', (chunk: Buffer) => {
-    bytes += chunk.length;
+  const count = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      bytes += chunk.length;
+      done(null, chunk);
+    },
   });
-  input.pause();
   const compressed = file?.endsWith('.gz') === true;
-  const stream = compressed ? input.pipe(createGunzip()) : input;
-  if (compressed) input.on('error', (error) => stream.destroy(error));
-  const named = file?.replace(/\.gz$/, '').endsWith('.csv') === true ? 'csv' : 'ndjson';
-  return { format: format ?? named, stream, bytes: () => bytes };
-}
-
-/** The records of a source as lines of JSON. */
-export function recordLines(source: RecordSource): AsyncIterable<string> {
-  return source.format === 'csv' ? csvLines(source.stream) : jsonLines(source.stream);
-}
-
-async function* jsonLines(stream: Readable): AsyncGenerator<string> {
-  for await (const line of createInterface({ input: stream, crlfDelay: Number.POSITIVE_INFINITY }))
-    if (line.trim() !== '') yield line;
-}
-
-/** Rows under a first row of names. Numbers, true and false become values of JSON; what is empty is left out. */
-async function* csvLines(stream: Readable): AsyncGenerator<string> {
-  let names: string[] | undefined;
-  let number = 0;
-  for await (const row of csvRows(stream)) {
-    number += 1;
-    if (names === undefined) {
-      names = row.map((name) => name.replace(/^\ufeff/, '').trim());
-      continue;
-    }
-    if (row.length === 1 && row[0] === '') continue;
-    if (row.length > names.length)
-      throw new CommandError(`Row ${number} has ${row.length} fields, and there are ${names.length} names.`);
-    const fields = names.flatMap((name, index) => {
-      const text = row[index] ?? '';
-      return text === '' ? [] : [[name, jsonValueOf(text)]];
-    });
-    yield JSON.stringify(Object.fromEntries(fields));
-  }
-}
-
-function jsonValueOf(text: string): unknown {
-  if (text === 'true' || text === 'false') return text === 'true';
-  // Numbers that would not come back as they are, such as 007, stay texts.
-  const number = Number(text);
-  return /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/.test(text) && (String(number) === text || /[.eE]/.test(text))
-    ? number
-    : text;
-}
-
-/** The fields of each row, with quotes and line breaks inside them as RFC 4180 has it. */
-async function* csvRows(stream: Readable): AsyncGenerator<string[]> {
-  let row: string[] = [];
-  let field = '';
-  let quoted = false;
-  let closed = false;
-  for await (const chunk of stream.setEncoding('utf8')) {
-    for (const character of String(chunk)) {
-      if (quoted) {
-        if (character === '"') {
-          quoted = false;
-          closed = true;
-        } else field += character;
-        continue;
+  const stream = compressed ? createGunzip() : count;
+  input.on('error', (error) => stream.destroy(error));
+  if (compressed) count.on('error', (error) => stream.destroy(error)).pipe(stream);
+  input.pipe(count);
+  const name = file?.replace(/\.gz$/, '') ?? '';
+  const format = options.format ?? (/\.(csv|tsv)$/.test(name) ? 'csv' : 'ndjson');
+  const delimiter = options.delimiter ?? (name.endsWith('.tsv') ? '\t' : ',');
+  return {
+    bytes: () => bytes,
+    async *lines() {
+      const { signal, asText = false } = options;
+      // What is read waits for nobody once it is over, not even for a terminal.
+      const end = () => {
+        input.destroy();
+        stream.destroy(signal.reason);
+      };
+      signal.addEventListener('abort', end, { once: true });
+      try {
+        signal.throwIfAborted();
+        const texts = textsOf(stream);
+        yield* format === 'csv' ? csvLines(texts, { delimiter, asText }) : jsonLines(texts);
+      } catch (error) {
+        signal.throwIfAborted();
+        if (error instanceof CommandError || !(error instanceof Error)) throw error;
+        throw new CommandError(`${file ?? 'stdin'} cannot be read: ${error.message}`);
+      } finally {
+        signal.removeEventListener('abort', end);
+        end();
       }
-      if (character === '"' && closed) {
-        field += '"';
-        quoted = true;
-        closed = false;
-        continue;
-      }
-      closed = false;
-      if (character === '"' && field === '') quoted = true;
-      else if (character === ',') {
-        row.push(field);
-        field = '';
-      } else if (character === '\n') {
-        row.push(field.replace(/\r$/, ''));
-        yield row;
-        row = [];
-        field = '';
-      } else field += character;
+    },
+  };
+}
+
+/** The bytes as text; bytes that are no UTF-8 are an error rather than question marks in somebody's data. */
+export async function* textsOf(stream: AsyncIterable<Uint8Array>): AsyncGenerator<string, void> {
+  const decoder = new TextDecoder('utf-8', { fatal: true });
+  const decode = (bytes?: Uint8Array) => {
+    try {
+      return bytes === undefined ? decoder.decode() : decoder.decode(bytes, { stream: true });
+    } catch {
+      throw new CommandError('What was read is not UTF-8.');
     }
+  };
+  for await (const chunk of stream) yield decode(chunk);
+  yield decode();
+}
+
+export async function* jsonLines(texts: AsyncIterable<string>): AsyncGenerator<string, void> {
+  let rest = '';
+  for await (const text of texts) {
+    const lines = text.split('\n');
+    lines[0] = rest + lines[0];
+    rest = lines.pop() ?? '';
+    if (rest.length > mostLineBytes)
+      throw new CommandError(`A line is longer than ${mostLineBytes} bytes: is it one JSON value a line?`);
+    for (const line of lines) if (line.trim() !== '') yield line.replace(/\r$/, '');
   }
-  if (quoted) throw new CommandError('The CSV ends inside a quoted field.');
-  if (field !== '' || row.length > 0) yield [...row, field.replace(/\r$/, '')];
+  if (rest.trim() !== '') yield rest;
 }

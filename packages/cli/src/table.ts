@@ -1,3 +1,5 @@
+import { safeText } from './safe-text.ts';
+
 const wide =
   /\p{Emoji_Presentation}|[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe4f\uff00-\uff60]/u;
 
@@ -9,12 +11,15 @@ export function widthOf(text: string): number {
 }
 
 /** A text in one line of at most so many columns. Control characters cannot reach the terminal. */
-export function oneLine(text: string, most = 60): string {
-  const plain = text.replace(/\s+/g, ' ').replace(/\p{Cc}/gu, '\u00b7');
-  if (widthOf(plain) <= most) return plain;
+export function oneLine(text: string, most = 60, squeeze = true): string {
+  const plain = safeText(squeeze ? text.replace(/\s+/g, ' ') : text).replace(/[\n\t]/g, ' ');
+  // Most texts are short and plain, and counting is what takes the time.
+  if (plain.length * 2 <= most || widthOf(plain) <= most) return plain;
   let cut = '';
+  let width = 0;
   for (const character of plain) {
-    if (widthOf(cut) + widthOf(character) >= most) break;
+    width += widthOf(character);
+    if (width >= most) break;
     cut += character;
   }
   return `${cut}\u2026`;
@@ -24,15 +29,17 @@ export function oneLine(text: string, most = 60): string {
 export function tableOf(
   headings: readonly string[],
   rows: readonly (readonly (string | null)[])[],
+  mostInCell = 60,
 ): string[] {
-  const cells = rows.map((row) => row.map((cell) => oneLine(cell ?? 'null')));
+  const cells = rows.map((row) => row.map((cell) => oneLine(cell ?? 'null', mostInCell)));
   const right = headings.map(
     (_heading, column) =>
       rows.length > 0 &&
       rows.every((row) => row[column] === null || /^-?\d+(\.\d+)?$/.test(row[column] ?? '')),
   );
-  const widths = headings.map((heading, column) =>
-    Math.max(widthOf(heading), ...cells.map((row) => widthOf(row[column] ?? ''))),
+  const heads = headings.map((heading) => oneLine(heading));
+  const widths = heads.map((heading, column) =>
+    cells.reduce((most, row) => Math.max(most, widthOf(row[column] ?? '')), widthOf(heading)),
   );
   const line = (row: readonly string[]) =>
     row
@@ -42,9 +49,5 @@ export function tableOf(
       })
       .join('  ')
       .trimEnd();
-  return [
-    line(headings.map((heading) => oneLine(heading))),
-    line(widths.map((width) => '-'.repeat(width))),
-    ...cells.map(line),
-  ];
+  return [line(heads), line(widths.map((width) => '-'.repeat(width))), ...cells.map(line)];
 }

@@ -20,7 +20,7 @@ export interface RefusedField {
  */
 export class MillraceError extends Error {
   override readonly name = 'MillraceError';
-  /** Stable, upper snake case; programs may branch on it. `NETWORK` when there was no answer. */
+  /** Stable, upper snake case; programs may branch on it. `NETWORK` when there was no answer, `ORGANIZATION_MISSING` when none was asked. */
   readonly code: string;
   /** The HTTP status; 0 when there was no answer. */
   readonly status: number;

@@ -14,14 +14,20 @@ export interface PublisherOptions {
   readonly lingerMilliseconds?: number;
   /** Messages that may wait or be on their way before `publish` waits; 50,000 unless given. */
   readonly mostPending?: number;
+  /** The same in characters, for messages that are large; 64 Mi unless given. */
+  readonly mostPendingCharacters?: number;
   /** Requests under way at a time; 2 unless given. Order within a key is kept with 1 only. */
   readonly concurrency?: number;
+  /** Whether nothing more is sent after a request that failed, so that no later message overtakes one. */
+  readonly stopOnFailure?: boolean;
   readonly signal?: AbortSignal | undefined;
   /** Is told of messages that were not accepted; without it `flush` rejects with the first of them. */
   readonly onRejected?: (rejection: Rejection) => void;
 }
 
 export interface Rejection {
+  /** How many messages were given to the publisher before it. */
+  readonly index: number;
   readonly message: unknown;
   readonly code: string;
   readonly detail: string;
@@ -33,6 +39,14 @@ export interface PublisherTotals {
   readonly rejected: number;
 }
 
+const usualBatch = 4 * 1024 * 1024;
+
+interface Taken {
+  readonly index: number;
+  readonly message: unknown;
+  readonly line: string;
+}
+
 type Send = (lines: string) => Promise<NamedType<'PublishedMany'>>;
 
 /**
@@ -42,9 +56,13 @@ type Send = (lines: string) => Promise<NamedType<'PublishedMany'>>;
 export class Publisher {
   readonly #send: Send;
   readonly #options: PublisherOptions;
-  #waiting: { readonly message: unknown; readonly line: string }[] = [];
+  #waiting: Taken[] = [];
+  /** Of the lines that wait. */
   #characters = 0;
+  #taken = 0;
   #pending = 0;
+  /** Of the lines that wait or are on their way. */
+  #pendingCharacters = 0;
   #underWay = new Set<Promise<void>>();
   #timer: ReturnType<typeof setTimeout> | undefined;
   #room: (() => void)[] = [];
@@ -73,7 +91,7 @@ export class Publisher {
    * ```
    */
   publish(message: object): Promise<void> {
-    return this.#take({ message, line: JSON.stringify(message) });
+    return this.#take(message, JSON.stringify(message));
   }
 
   /**
@@ -87,22 +105,46 @@ export class Publisher {
    * ```
    */
   publishLine(line: string): Promise<void> {
-    return this.#take({ message: line, line });
+    return this.#take(line, line);
   }
 
-  async #take(taken: { readonly message: unknown; readonly line: string }): Promise<void> {
-    const { line } = taken;
-    this.#options.signal?.throwIfAborted();
-    if (this.#failure !== undefined) throw this.#failure;
-    const { batchSize = 1000, batchCharacters = 4 * 1024 * 1024, lingerMilliseconds = 50 } = this.#options;
-    const { mostPending = 50_000 } = this.#options;
-    while (this.#pending >= mostPending) await new Promise<void>((resolve) => this.#room.push(resolve));
+  async #take(message: unknown, line: string): Promise<void> {
+    const { batchSize = 1000, batchCharacters = usualBatch, lingerMilliseconds = 50 } = this.#options;
+    const { mostPending = 50_000, mostPendingCharacters = 16 * usualBatch } = this.#options;
+    this.#refuse();
+    while (this.#pending >= mostPending || this.#pendingCharacters >= mostPendingCharacters) {
+      await new Promise<void>((resolve) => this.#room.push(resolve));
+      this.#refuse();
+    }
     if (this.#characters + line.length > batchCharacters) this.#start();
-    this.#waiting.push(taken);
+    this.#waiting.push({ index: this.#taken, message, line });
+    this.#taken += 1;
     this.#characters += line.length + 1;
+    this.#pendingCharacters += line.length + 1;
     this.#pending += 1;
     if (this.#waiting.length >= batchSize) this.#start();
     else this.#timer ??= setTimeout(() => this.#start(), lingerMilliseconds);
+  }
+
+  #refuse(): void {
+    this.#options.signal?.throwIfAborted();
+    if (this.#failure !== undefined) throw this.#failure;
+  }
+
+  /**
+   * Drops what was not sent yet, waits for what is on its way, and answers what became of all that was sent.
+   *
+   * @example
+   * ```ts
+   * const publisher = millrace.topics.publisher('clicks', { keyPath: '/user' });
+   * await publisher.publish({ user: 'u1', page: '/' });
+   * const { accepted } = await publisher.abandon();
+   * ```
+   */
+  async abandon(): Promise<PublisherTotals> {
+    this.#drop();
+    await Promise.all(this.#underWay);
+    return this.#totals;
   }
 
   /**
@@ -123,7 +165,7 @@ export class Publisher {
   #start(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    const { concurrency = 2, batchSize = 1000, batchCharacters = 4 * 1024 * 1024 } = this.#options;
+    const { concurrency = 2, batchSize = 1000, batchCharacters = usualBatch } = this.#options;
     while (this.#waiting.length > 0 && this.#underWay.size < concurrency) {
       let count = 0;
       let characters = 0;
@@ -137,6 +179,7 @@ export class Publisher {
       const sending = this.#publishBatch(batch).finally(() => {
         this.#underWay.delete(sending);
         this.#pending -= batch.length;
+        this.#pendingCharacters -= characters;
         for (const resolve of this.#room.splice(0)) resolve();
         if (this.#waiting.length > 0) this.#start();
       });
@@ -144,7 +187,16 @@ export class Publisher {
     }
   }
 
-  async #publishBatch(batch: readonly { readonly message: unknown; readonly line: string }[]): Promise<void> {
+  #drop(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#pending -= this.#waiting.length;
+    this.#pendingCharacters -= this.#characters;
+    this.#characters = 0;
+    this.#waiting = [];
+  }
+
+  async #publishBatch(batch: readonly Taken[]): Promise<void> {
     try {
       const answer = await this.#send(batch.map(({ line }) => line).join('\n'));
       const { accepted, duplicates, rejected } = this.#totals;
@@ -154,10 +206,12 @@ export class Publisher {
         rejected: rejected + answer.rejected,
       };
       for (const { index, code, message } of answer.errors) {
-        this.#reject({ message: batch[index]?.message, code, detail: message });
+        const { index: before = 0, message: refused } = batch[index] ?? {};
+        this.#reject({ index: before, message: refused, code, detail: message });
       }
     } catch (error) {
       this.#failure ??= error instanceof Error ? error : new Error(String(error));
+      if (this.#options.stopOnFailure === true) this.#drop();
     }
   }
 

@@ -1,3 +1,4 @@
+import { MillraceError } from './millrace-error.ts';
 import type { CallOptions, Transport } from './transport.ts';
 
 /** What a call within an organization takes. */
@@ -15,6 +16,9 @@ export interface Scope {
 /** The organization of a call, or an error that says how to give one. */
 export function organizationOf(scope: Scope, options: OrganizationOptions): string {
   const name = options.organization ?? scope.organization;
-  if (name === undefined) throw new TypeError('Which organization? Give one to the client or to the call.');
+  if (name === undefined || name === '') {
+    const detail = 'Which organization? Give one to the client or to the call.';
+    throw new MillraceError({ code: 'ORGANIZATION_MISSING', status: 0, detail });
+  }
   return name;
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { endpointHandler, publish, state, streamHandler } from './index.ts';
+import { endpointHandler, publish, publishMany, state, streamHandler } from './index.ts';
 import { testKit } from './testing.ts';
 
 describe('a handler of a stream', () => {
@@ -52,6 +52,28 @@ describe('a handler of a stream', () => {
       { topic: 'enriched', message: { page: '/', seen: true }, key: 'u', id: 'm1' },
     ]);
     assert.equal(kit.entries.get('page:/')?.attributes.views, 2);
+  });
+});
+
+describe('publishing many messages', () => {
+  it('takes key and id from each message, and nothing twice', async () => {
+    using kit = testKit();
+    const messages = [
+      { id: 'p1', user: { name: 'ada' } },
+      { id: 'p2', user: { name: 'bo' } },
+    ];
+    const options = { keyPath: '/user/name', idPath: '/id' };
+    assert.deepEqual(await publishMany('sold', messages, options), { accepted: 2, duplicates: 0 });
+    assert.deepEqual(await publishMany('sold', messages, options), { accepted: 0, duplicates: 2 });
+    assert.deepEqual(await publishMany('sold', [], options), { accepted: 0, duplicates: 0 });
+    assert.deepEqual(
+      kit.published.map(({ key, id }) => [key, id]),
+      [
+        ['ada', 'p1'],
+        ['bo', 'p2'],
+      ],
+    );
+    await assert.rejects(publishMany('sold', [{ id: 'p3' }], options), { code: 'VALIDATION_FAILED' });
   });
 });
 

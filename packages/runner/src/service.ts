@@ -1,6 +1,6 @@
-import { Millrace } from '@millrace/client';
+import { apiKeyCredentials, MillraceError, State, Topics, Transport } from '@millrace/client/parts';
 
-type Entry = NonNullable<Awaited<ReturnType<Millrace['state']['get']>>>;
+type Entry = NonNullable<Awaited<ReturnType<State['get']>>>;
 
 /** What task code can do with the service around it. */
 export interface TaskService {
@@ -9,6 +9,7 @@ export interface TaskService {
     message: object | string,
     options: PublishOptions,
   ): Promise<{ messageId: string; duplicate: boolean }>;
+  publishMany(topic: string, messages: readonly object[], options: PublishManyOptions): Promise<Published>;
   get(keyParts: readonly string[]): Promise<Entry | undefined>;
   set(keyParts: readonly string[], attributes: Record<string, unknown>, options: SetOptions): Promise<Entry>;
   increment(
@@ -24,6 +25,18 @@ export interface PublishOptions {
   readonly key: string;
   /** Give the id of the message it was made from, so that a second attempt publishes nothing twice. */
   readonly id?: string | undefined;
+}
+
+export interface PublishManyOptions {
+  /** A JSON pointer to the key in each message, such as `/user`. */
+  readonly keyPath: string;
+  /** A JSON pointer to the id in each message. */
+  readonly idPath?: string | undefined;
+}
+
+export interface Published {
+  readonly accepted: number;
+  readonly duplicates: number;
 }
 
 export interface SetOptions {
@@ -48,13 +61,30 @@ function connect(): TaskService {
   const { MILLRACE_ENDPOINT, MILLRACE_API_KEY, MILLRACE_ORGANIZATION } = process.env;
   if (MILLRACE_ENDPOINT === undefined)
     throw new Error('This code does not run in a task: MILLRACE_ENDPOINT is not set.');
-  const { topics, state } = new Millrace({
+  // Only what a task needs of the client, so that its bundle stays small.
+  const transport = new Transport({
     endpoint: MILLRACE_ENDPOINT,
-    apiKey: MILLRACE_API_KEY,
-    organization: MILLRACE_ORGANIZATION,
+    credentials: apiKeyCredentials(MILLRACE_API_KEY ?? ''),
   });
+  const scope = { transport, organization: MILLRACE_ORGANIZATION };
+  const topics = new Topics(scope);
+  const state = new State(scope);
   return {
     publish: (topic, message, options) => topics.publish(topic, message, options),
+    publishMany: async (topic, messages, { keyPath, idPath }) => {
+      const answer = await topics.publishMany(topic, messages, {
+        keyPath,
+        ...(idPath === undefined ? {} : { idPath }),
+      });
+      const [first] = answer.errors;
+      if (first !== undefined)
+        throw new MillraceError({
+          code: first.code,
+          status: 200,
+          detail: `message ${first.index} ${first.message}`,
+        });
+      return answer;
+    },
     get: (keyParts) => state.get(keyParts),
     set: (keyParts, attributes, options) => state.set(keyParts, attributes, options),
     increment: (keyParts, attribute, options) => state.increment(keyParts, attribute, options),
@@ -76,6 +106,25 @@ export function publish(
   options: PublishOptions,
 ): Promise<{ messageId: string; duplicate: boolean }> {
   return current().publish(topic, message, options);
+}
+
+/**
+ * Publishes many messages to one of the outputs of the task in one request. When one of them is refused it
+ * throws, and the others are published; with ids a second attempt publishes none of them twice.
+ *
+ * @example
+ * ```ts
+ * await publishMany('purchases', [{ id: 'p1', user: 'u1', revenue: 12 }], { keyPath: '/user', idPath: '/id' });
+ * ```
+ */
+export async function publishMany(
+  topic: string,
+  messages: readonly object[],
+  options: PublishManyOptions,
+): Promise<Published> {
+  if (messages.length === 0) return { accepted: 0, duplicates: 0 };
+  const { accepted, duplicates } = await current().publishMany(topic, messages, options);
+  return { accepted, duplicates };
 }
 
 /** The keyed state of the organization. */

@@ -1,4 +1,4 @@
-import { MillraceError } from '@millrace/client';
+import { MillraceError } from '@millrace/client/parts';
 import type { TaskContext } from './context.ts';
 import type { EndpointAnswer, EndpointEvent } from './endpoint.ts';
 import { type TaskService, useService } from './service.ts';
@@ -128,12 +128,24 @@ function serviceInMemory(published: PublishedMessage[], entries: Map<string, Ent
     entries.set(mergedKey, entry);
     return entry;
   };
+  const take = (topic: string, message: object | string, key: string, id: string): boolean => {
+    if (ids.has(`${topic}/${id}`)) return false;
+    ids.add(`${topic}/${id}`);
+    published.push({ topic, message, key, id });
+    return true;
+  };
   return {
-    publish: async (topic, message, { key, id = crypto.randomUUID() }) => {
-      const duplicate = ids.has(`${topic}/${id}`);
-      ids.add(`${topic}/${id}`);
-      if (!duplicate) published.push({ topic, message, key, id });
-      return { messageId: id, duplicate };
+    publish: async (topic, message, { key, id = crypto.randomUUID() }) => ({
+      messageId: id,
+      duplicate: !take(topic, message, key, id),
+    }),
+    publishMany: async (topic, messages, { keyPath, idPath }) => {
+      const accepted = messages.filter((message) => {
+        const key = at(message, keyPath);
+        const id = idPath === undefined ? crypto.randomUUID() : at(message, idPath);
+        return take(topic, message, key, id);
+      }).length;
+      return { accepted, duplicates: messages.length - accepted };
     },
     get: async (keyParts) => entries.get(keyOf(keyParts)),
     set: async (keyParts, attributes, { ttlInSec, expectedVersion }) => {
@@ -155,4 +167,15 @@ function serviceInMemory(published: PublishedMessage[], entries: Map<string, Ent
       entries.delete(keyOf(keyParts));
     },
   };
+}
+
+/** The text that a JSON pointer leads to. */
+function at(message: object, pointer: string): string {
+  let value: unknown = message;
+  for (const part of pointer.split('/').slice(1)) {
+    const name = part.replaceAll('~1', '/').replaceAll('~0', '~');
+    value = new Map<string, unknown>(Object.entries(Object(value))).get(name);
+  }
+  if (typeof value === 'string' || typeof value === 'number') return String(value);
+  throw new MillraceError({ code: 'VALIDATION_FAILED', status: 200, detail: `has no text at ${pointer}` });
 }

@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { buildContract } from '@millrace/contract';
 import type { FastifyInstance } from 'fastify';
@@ -11,10 +12,14 @@ import { buildApp } from './http/app.ts';
 import { sendProblem } from './http/problems.ts';
 import { apiKeyHandlers } from './http/routes/api-keys.ts';
 import { authenticationHandlers } from './http/routes/authentication.ts';
+import { lakeHandlers } from './http/routes/lake.ts';
 import { organizationHandlers } from './http/routes/organizations.ts';
 import { publishingHandlers } from './http/routes/publishing.ts';
+import { queryHandlers } from './http/routes/query.ts';
 import { serviceHandlers } from './http/routes/service.ts';
 import { stateHandlers } from './http/routes/state.ts';
+import { registerTaskEndpoint } from './http/routes/task-endpoint.ts';
+import { taskHandlers } from './http/routes/tasks.ts';
 import { topicHandlers } from './http/routes/topics.ts';
 import { ApiKeys } from './identity/api-keys.ts';
 import { Attempts } from './identity/attempts.ts';
@@ -30,6 +35,7 @@ import { SigningKeys } from './identity/signing-keys.ts';
 import { Tokens } from './identity/tokens.ts';
 import { TotpCodes } from './identity/totp.ts';
 import { Ingest } from './ingest/ingest.ts';
+import { Lake } from './lake/lake.ts';
 import { memoryLimiter } from './limits/memory.ts';
 import { postgresLimiter } from './limits/postgres.ts';
 import type { Mailer } from './mail/mail.ts';
@@ -51,8 +57,13 @@ import { problem } from './platform/problem.ts';
 import { type Random, systemRandom } from './platform/random.ts';
 import { Schedule } from './platform/schedule.ts';
 import { version } from './platform/version.ts';
+import { openDuckdbEngine } from './query/duckdb/duckdb-engine.ts';
+import { Queries } from './query/queries.ts';
 import { State } from './state/state.ts';
 import { TopicStores } from './state/topic-stores.ts';
+import { openExecution } from './tasks/execution/open.ts';
+import { TaskLogs } from './tasks/logs/task-logs.ts';
+import { taskService } from './tasks/task-service.ts';
 import { Topics } from './topics/topics.ts';
 
 export interface Environment {
@@ -70,7 +81,7 @@ export interface Environment {
 export interface Service {
   readonly app: FastifyInstance;
   readonly objects: ObjectStore;
-  /** Tells the service under which URL it is reached, once it listens. */
+  /** Tells the service under which URL it is reached, once it listens. From then on tasks run. */
   setListeningUrl(url: string): void;
   /** From here on every new request is refused and the service says that it is not ready. */
   drain(): void;
@@ -80,6 +91,9 @@ export interface Service {
 
 const sweepMilliseconds = 10 * 60_000;
 const stateSweepMilliseconds = 10_000;
+const trimMilliseconds = 60_000;
+const taskSweepMilliseconds = 30_000;
+const queryBeatMilliseconds = 5_000;
 
 /** The composition root: from settings to adapters to services to the app. Adapters are named here only. */
 export async function compose(environment: Environment): Promise<Service> {
@@ -99,10 +113,24 @@ export async function compose(environment: Environment): Promise<Service> {
     throw new Error(`${error.message.replace(/\.$/, '')}.${hint}`, { cause: error });
   });
   const secrets = await loadSecrets(database, clock, random);
+  const taskLogs = new TaskLogs({ database, clock, log });
+  // Looking at what the host has takes a while, in which the rest can be opened.
+  const openingExecution = openExecution({
+    sandbox: settings.taskSandbox,
+    network: settings.taskNetwork,
+    networkAllow: settings.taskNetworkAllow,
+    serviceAddress: () => reachableAddress(app, settings),
+    scratchDirectory: join(settings.dataDirectory, 'task-scratch'),
+    clock,
+    random,
+    log,
+    onLine: ({ organization, taskId }, line) => taskLogs.write(organization.id, taskId, line),
+  });
+  openingExecution.catch(() => {});
   let listeningUrl = `http://${settings.host}:${settings.port}`;
   const publicUrl = () => settings.publicUrl ?? listeningUrl;
   const signer = urlSigner(Buffer.from(secrets['object-urls']), publicUrl);
-  const objects = await openObjects(location, clock, signer);
+  const { objects, directory: objectsDirectory } = await openObjects(location, clock, signer);
   const mailer = await openMailer(environment, clock);
 
   const signingKeys = new SigningKeys({ database, clock, random, lifetimeDays: settings.signingKeyDays });
@@ -141,19 +169,21 @@ export async function compose(environment: Environment): Promise<Service> {
   const organizations = new Organizations({ database, clock, random, keys });
   const topics = new Topics(database, clock);
   const events = await openSqliteEventLog({ directory: settings.dataDirectory, clock, onFatal });
+  const nodeId = await nodeIdOf(settings.dataDirectory, random);
   const runner = new ConsumerRunner({
     database,
     events,
     clock,
     random,
     log,
-    nodeId: await nodeIdOf(settings.dataDirectory, random),
+    nodeId,
     // Less than what is left of a shutdown after the requests in hand.
     timings: { drainMilliseconds: 5000 },
   });
   const ingest = new Ingest({
     topics,
     stores: { follow: (...topic) => stores.follow(...topic) },
+    lake: { follow: (...message) => lake.follow(...message) },
     log: events,
     clock,
     random,
@@ -168,6 +198,73 @@ export async function compose(environment: Environment): Promise<Service> {
     register: (consumer) => runner.register(consumer),
   });
   await stores.start();
+  const lake = await Lake.open({
+    database,
+    events,
+    topics,
+    objects,
+    objectsDirectory,
+    dataDirectory: settings.dataDirectory,
+    clock,
+    random,
+    log,
+    register: (consumer) => runner.registerRanges(consumer),
+    fileBytes: settings.lakeFileBytes,
+    fileMilliseconds: settings.lakeFileSeconds * 1000,
+    cacheBytes: settings.lakeCacheBytes,
+    deletedTopicMilliseconds: settings.lakeDeletedTopicHours * 3_600_000,
+  });
+  await lake.start();
+  const queries = new Queries({
+    database,
+    objects,
+    engine: await openDuckdbEngine({
+      scratch: join(settings.dataDirectory, 'query-scratch'),
+      limits: {
+        memoryBytes: settings.queryMemoryBytes,
+        threads: settings.queryThreads === 0 ? availableParallelism() : settings.queryThreads,
+        temporaryBytes: settings.queryTemporaryBytes,
+        resultBytes: settings.queryResultBytes,
+        milliseconds: settings.querySeconds * 1000,
+      },
+      random,
+      log,
+    }),
+    lake,
+    topicNames: async (organizationId) => (await topics.get(organizationId)).topics.keys(),
+    clock,
+    random,
+    log,
+    nodeId,
+    concurrency: { ofOne: settings.queryConcurrency, ofAll: settings.queryTotalConcurrency },
+  });
+  await queries.start();
+  const execution = await openingExecution;
+  const { isolation, refusal } = execution;
+  if (refusal === undefined) log.info({ event: 'tasks.isolation', isolation }, isolation);
+  else log.warn({ event: 'tasks.refused' }, refusal);
+  const tasks = taskService({
+    database,
+    clock,
+    random,
+    log,
+    objects,
+    keys,
+    topics,
+    runner,
+    execution,
+    logs: taskLogs,
+    nodeId,
+    publicUrl,
+    dataDirectory: settings.dataDirectory,
+    keySecret: secrets['task-keys'],
+    limits: settings.limits,
+    observe: (kind, result) => {
+      const outcome = result.outcome === 'success' ? 'success' : result.kind;
+      metrics.observeInvocation(kind, outcome, result.durationMs / 1000);
+    },
+  });
+  await tasks.start();
   const pageTokens = new PageTokens(secrets['page-tokens']);
   const limiter =
     database.engine === 'postgres' ? postgresLimiter(database.query, clock) : memoryLimiter(clock);
@@ -178,10 +275,19 @@ export async function compose(environment: Environment): Promise<Service> {
   schedule.every(stateSweepMilliseconds, 'state.sweep', async () => {
     await state.sweepExpired();
   });
+  schedule.every(trimMilliseconds, 'consumers.trim', () => runner.trimLog());
+  schedule.every(taskSweepMilliseconds, 'tasks.sweep', () => tasks.sweep());
+  schedule.every(settings.lakeUpkeepSeconds * 1000, 'lake.upkeep', () => lake.maintain());
+
+  schedule.every(queryBeatMilliseconds, 'query.beat', () => queries.beat());
+  schedule.every(sweepMilliseconds, 'query.sweep', () => queries.sweep());
 
   const metrics = createMetrics({ version });
   metrics.showConsumers(() => runner.figures.read());
+  metrics.showTasks(() => tasks.runs.figures());
   const stopping = new AbortController();
+  const gatekeeper = new Gatekeeper(new Authenticator({ clock, tokens, sessions, keys }), organizations);
+  const rateLimits = new RateLimits(limiter, settings.rateLimitDefault);
   const app = buildApp({
     contract,
     log,
@@ -196,8 +302,8 @@ export async function compose(environment: Environment): Promise<Service> {
     },
     isDraining: () => stopping.signal.aborted,
     stopping: stopping.signal,
-    gatekeeper: new Gatekeeper(new Authenticator({ clock, tokens, sessions, keys }), organizations),
-    rateLimits: new RateLimits(limiter, settings.rateLimitDefault),
+    gatekeeper,
+    rateLimits,
     handlers: {
       ...authenticationHandlers(identity, organizations),
       ...organizationHandlers(identity, organizations),
@@ -206,6 +312,9 @@ export async function compose(environment: Environment): Promise<Service> {
       ...topicHandlers(topics),
       ...publishingHandlers(ingest, topics, events),
       ...stateHandlers(state, pageTokens, settings.limits),
+      ...taskHandlers(tasks, taskLogs, pageTokens, settings.limits),
+      ...lakeHandlers(lake, pageTokens, settings.limits),
+      ...queryHandlers(queries, pageTokens, settings.limits),
     },
     headers: { corsOrigins: settings.corsOrigins, https: publicUrl().startsWith('https:') },
     trustProxy: settings.trustProxy.length === 0 ? false : settings.trustProxy,
@@ -224,6 +333,8 @@ export async function compose(environment: Environment): Promise<Service> {
           sendProblem(reply, problem(code, detail, code === 'STORAGE_FULL' ? { retryAfterSeconds: 5 } : {})),
       });
       paths.add(`${signedPath}*`, ['GET', 'HEAD', 'PUT']);
+      const endpointParts = { contract, organizations, gatekeeper, rateLimits, runs: tasks.runs, clock };
+      registerTaskEndpoint(extended, paths, endpointParts);
     },
   });
 
@@ -232,22 +343,38 @@ export async function compose(environment: Environment): Promise<Service> {
     objects,
     setListeningUrl: (url) => {
       listeningUrl = url;
+      tasks.run();
     },
     drain: () => {
+      tasks.runs.drain();
       stopping.abort();
     },
     close: () =>
       closeInOrder(log, [
+        ['tasks', () => tasks.close()],
+        ['queries', () => queries.close()],
+        ['lake', () => lake.close()],
         ['schedule', () => schedule.close()],
         ['api-keys', () => keys.close()],
         ['limiter', () => limiter.close()],
         ['mail', () => mailer.close()],
         ['objects', () => objects.close()],
         ['consumers', () => runner.close()],
+        ['task-processes', () => execution.close()],
+        ['task-logs', () => taskLogs.close()],
         ['events', () => events.close()],
         ['database', () => database.close()],
       ]),
   };
+}
+
+/** Where a process on this host reaches the service. */
+function reachableAddress(app: FastifyInstance, settings: Settings): { host: string; port: number } {
+  const address = app.server.address();
+  if (address === null || typeof address === 'string') return { host: settings.host, port: settings.port };
+  const anywhere = { '0.0.0.0': '127.0.0.1', '::': '::1' } as const;
+  const host = address.address;
+  return { host: host === '0.0.0.0' || host === '::' ? anywhere[host] : host, port: address.port };
 }
 
 function objectsLocation(settings: Settings): Exclude<ObjectsLocation, { kind: 'refused' }> {
@@ -266,10 +393,13 @@ async function openObjects(
   location: Exclude<ObjectsLocation, { kind: 'refused' }>,
   clock: Clock,
   signer: UrlSigner,
-): Promise<ObjectStore> {
-  if (location.kind === 'files') return openFileStore({ directory: location.directory, signer });
+): Promise<{ objects: ObjectStore; directory: string | undefined }> {
+  if (location.kind === 'files') {
+    const objects = await openFileStore({ directory: location.directory, signer });
+    return { objects, directory: objects.directory };
+  }
   const { openS3Store } = await import('./objects/s3/s3.ts');
-  return relayUploads(openS3Store({ location, clock }), signer);
+  return { objects: relayUploads(openS3Store({ location, clock }), signer), directory: undefined };
 }
 
 async function openMailer(environment: Environment, clock: Clock): Promise<Mailer> {

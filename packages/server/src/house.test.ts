@@ -18,12 +18,18 @@ const uses: Readonly<Record<string, readonly string[]>> = {
   state: ['consumers', 'topics', 'events', 'database', 'platform'],
   consumers: ['events', 'database', 'platform'],
   ingest: ['topics', 'events', 'platform'],
+  lake: ['consumers', 'topics', 'events', 'objects', 'database', 'platform'],
   organizations: ['identity', 'database', 'limits', 'mail', 'platform'],
+  tasks: ['consumers', 'topics', 'events', 'identity', 'objects', 'database', 'platform'],
+  query: ['lake', 'state', 'objects', 'database', 'platform'],
   http: [
+    'tasks',
+    'query',
     'ingest',
     'consumers',
     'topics',
     'state',
+    'lake',
     'events',
     'organizations',
     'identity',
@@ -42,6 +48,8 @@ const adapters = [
   /^mail\/(outbox|smtp)\.ts$/,
   /^objects\/(files|s3)\//,
   /^events\/sqlite\//,
+  /^query\/duckdb\//,
+  /^tasks\/execution\/(?!execution\.ts$)/,
 ];
 const openers = ['compose.ts', 'database/open.ts', 'objects/relay.ts'];
 

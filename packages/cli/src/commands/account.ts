@@ -1,5 +1,7 @@
 import { Millrace } from '@millrace/client';
 import { type Command, CommandError, type Invocation } from '../command.ts';
+import { headers } from '../connection.ts';
+import { Profiles } from '../profile.ts';
 import { askSecret, askText, readInput } from '../prompt.ts';
 
 const secondFactorTries = 3;
@@ -12,29 +14,35 @@ async function login(invocation: Invocation): Promise<void> {
   if (apiKey !== undefined) {
     if (organization === undefined)
       throw new CommandError('An API key belongs to an organization: give --organization as well.');
-    await new Millrace({ endpoint, apiKey, organization }).topics.definitions({ signal });
+    await new Millrace({ endpoint, apiKey, organization, headers }).topics.definitions({ signal });
     await profiles.update({ endpoint, apiKey, organization, session: undefined });
-    output.note(
-      `Signed in to ${organization} with an API key, kept in the profile "${await profiles.name()}".`,
+    const profile = await profiles.name();
+    output.done(
+      { profile, organization },
+      `Signed in to ${organization} with an API key, kept in the profile "${profile}".`,
     );
     return;
   }
-  const visitor = new Millrace({ endpoint });
+  const visitor = new Millrace({ endpoint, headers });
   await visitor.ping({ signal });
   const usernameOrEmail =
-    options.text('username') ?? (await askText('Username or email', 'Give --username.'));
+    options.text('username') ?? (await askText(invocation, 'Username or email', 'Give --username.'));
   const password = options.flag('password-stdin')
-    ? (await readInput()).replace(/\r?\n$/, '')
-    : await askSecret('Password', 'Pipe it in and give --password-stdin.');
-  const session = await signIn(visitor, usernameOrEmail, password, signal);
+    ? (await readInput(invocation)).replace(/\r?\n$/, '')
+    : await askSecret(invocation, 'Password', 'Pipe it in and give --password-stdin.');
+  const session = await signIn(invocation, visitor, usernameOrEmail, password);
   const { username, organizations } = await visitor.withSession(session).authentication.whoAmI({ signal });
   const only = organizations.length === 1 ? organizations[0]?.organizationName : undefined;
-  const kept = organization ?? (await profiles.profile()).organization ?? only;
-  const member = organizations.some(({ organizationName }) => organizationName === kept);
-  await profiles.update({ endpoint, session, apiKey: undefined, organization: member ? kept : only });
-  output.note(
-    `Signed in as ${username}${member || only !== undefined ? `, organization ${member ? kept : only}` : ''}.`,
+  const wanted = organization ?? (await profiles.profile()).organization ?? only;
+  const isMember = organizations.some(({ organizationName }) => organizationName === wanted);
+  const used = isMember ? wanted : only;
+  await profiles.update({ endpoint, session, apiKey: undefined, organization: used });
+  output.done(
+    { profile: await profiles.name(), username, organization: used },
+    `Signed in as ${username}${used === undefined ? '' : `, organization ${used}`}.`,
   );
+  if (invocation.environment.MILLRACE_API_KEY)
+    output.note('MILLRACE_API_KEY is set, and wins over the session that was kept.');
   if (organizations.length === 0) output.note('Make an organization with `millrace org create <name>`.');
 }
 
@@ -42,16 +50,17 @@ type Tokens = { readonly accessToken: string; readonly refreshToken: string };
 
 /** Signs in, answering whatever else the service asks for. */
 async function signIn(
-  visitor: Millrace,
+  invocation: Invocation,
+  { authentication }: Millrace,
   usernameOrEmail: string,
   password: string,
-  signal: AbortSignal,
 ): Promise<Tokens> {
-  const { authentication } = visitor;
+  const { output, options, signal } = invocation;
   let answer = await authentication.signIn({ usernameOrEmail, password }, { signal });
   if (answer.codeRequired !== undefined) {
     const { username } = answer.codeRequired;
     const code = await askText(
+      invocation,
       'The account is not confirmed yet. Code from the mail',
       'Run it in a terminal.',
     );
@@ -61,15 +70,16 @@ async function signIn(
   }
   for (let tries = 0; answer.challengeTotpCode !== undefined && tries < secondFactorTries; tries += 1) {
     const challenge = answer.challengeTotpCode;
-    const code = await askText('One-time code', 'Run it in a terminal.');
+    const given = tries === 0 ? options.text('code') : undefined;
+    const code = given ?? (await askText(invocation, 'One-time code', 'Give --code.'));
     const next = await authentication.answerTotp({ ...challenge, code }, { signal });
     if (next.errorMsg === undefined) answer = next;
     else if (tries === secondFactorTries - 1) throw new CommandError(next.errorMsg);
-    else process.stderr.write(`${next.errorMsg}\n`);
+    else output.note(next.errorMsg);
   }
   if (answer.challengePasswordChange !== undefined) {
-    const newPassword = await askSecret('Choose a new password', 'Run it in a terminal.');
-    const again = await askSecret('The same once more', 'Run it in a terminal.');
+    const newPassword = await askSecret(invocation, 'Choose a new password', 'Run it in a terminal.');
+    const again = await askSecret(invocation, 'The same once more', 'Run it in a terminal.');
     if (newPassword !== again) throw new CommandError('The two are not the same.');
     answer = await authentication.answerPasswordChange(
       { ...answer.challengePasswordChange, newPassword },
@@ -82,28 +92,34 @@ async function signIn(
 
 async function signUp(invocation: Invocation): Promise<void> {
   const { options, output, signal } = invocation;
-  const { authentication } = new Millrace({ endpoint: await invocation.endpoint() });
-  const username = options.text('username') ?? (await askText('Username', 'Give --username.'));
-  const email = options.text('email') ?? (await askText('Email', 'Give --email.'));
+  const { authentication } = new Millrace({ endpoint: await invocation.endpoint(), headers });
+  const username = options.text('username') ?? (await askText(invocation, 'Username', 'Give --username.'));
+  const email = options.text('email') ?? (await askText(invocation, 'Email', 'Give --email.'));
   const password = options.flag('password-stdin')
-    ? (await readInput()).replace(/\r?\n$/, '')
-    : await askSecret('Password', 'Pipe it in and give --password-stdin.');
+    ? (await readInput(invocation)).replace(/\r?\n$/, '')
+    : await askSecret(invocation, 'Password', 'Pipe it in and give --password-stdin.');
   const form = { username, email, password, tosAgreed: true, marketingAgreed: false };
   const answer = await authentication.signUp(form, { signal });
   if (answer.errorMsg !== undefined) throw new CommandError(answer.errorMsg);
-  output.note('A code was mailed. Without a mail server it is in outbox.jsonl of the data directory.');
+  output.done(
+    { username, confirmed: false },
+    'A code was mailed. Without a mail server it is in outbox.jsonl of the data directory.',
+  );
   if (process.stdin.isTTY !== true) {
     output.note(`Confirm with \`millrace confirm ${username} <code>\`.`);
     return;
   }
-  await confirmCode(invocation, username, await askText('Code', 'Run `millrace confirm`.'));
+  await confirmCode(invocation, username, await askText(invocation, 'Code', 'Run `millrace confirm`.'));
 }
 
 async function confirmCode(invocation: Invocation, username: string, code: string): Promise<void> {
-  const { authentication } = new Millrace({ endpoint: await invocation.endpoint() });
+  const { authentication } = new Millrace({ endpoint: await invocation.endpoint(), headers });
   const answer = await authentication.confirm({ username, code }, { signal: invocation.signal });
   if (answer.confirmed !== true) throw new CommandError(answer.errorMsg ?? 'The code was not accepted.');
-  invocation.output.note(`The account is confirmed. Sign in with \`millrace login --username ${username}\`.`);
+  invocation.output.done(
+    { username, confirmed: true },
+    `The account is confirmed. Sign in with \`millrace login --username ${username}\`.`,
+  );
 }
 
 export const accountCommands: readonly Command[] = [
@@ -140,6 +156,7 @@ export const accountCommands: readonly Command[] = [
     options: {
       username: { value: 'name', summary: 'username or email' },
       'password-stdin': { summary: 'read the password from stdin' },
+      code: { value: 'digits', summary: 'the one-time code, instead of being asked' },
     },
     examples: [
       'millrace login',
@@ -152,13 +169,12 @@ export const accountCommands: readonly Command[] = [
     summary: 'End the session and forget the credential of the profile',
     examples: ['millrace logout'],
     run: async ({ profiles, output, endpoint, signal }) => {
-      const { session } = await profiles.profile();
-      if (session !== undefined)
-        await new Millrace({ endpoint: await endpoint() }).authentication.signOut(session.refreshToken, {
-          signal,
-        });
+      const { session, endpoint: kept } = await profiles.profile();
+      // It is forgotten here also where the service is gone.
       await profiles.update({ session: undefined, apiKey: undefined });
-      output.note('Signed out.');
+      const service = new Millrace({ endpoint: kept ?? (await endpoint()), headers });
+      if (session !== undefined) await service.authentication.signOut(session.refreshToken, { signal });
+      output.done({ profile: await profiles.name() }, 'Signed out.');
     },
   },
   {
@@ -173,6 +189,37 @@ export const accountCommands: readonly Command[] = [
           ...who.organizations.map(({ organizationName, role }) => `  ${organizationName}  ${role}`),
         ].join('\n'),
       );
+    },
+  },
+  {
+    path: ['profile', 'list'],
+    summary: 'List the profiles of the config file',
+    examples: ['millrace profile list'],
+    run: async ({ profiles, environment, output }) => {
+      const current = await profiles.name();
+      const rows = [];
+      for (const name of await profiles.names()) {
+        const { endpoint, organization, apiKey, session } = await new Profiles(environment, name).profile();
+        const credential = apiKey !== undefined ? 'API key' : session !== undefined ? 'session' : 'none';
+        rows.push({ name, current: name === current, endpoint, organization, credential });
+      }
+      output.list(rows, {
+        profile: (row) => row.name,
+        current: (row) => (row.current ? 'yes' : ''),
+        endpoint: (row) => row.endpoint,
+        organization: (row) => row.organization,
+        credential: (row) => row.credential,
+      });
+    },
+  },
+  {
+    path: ['profile', 'use'],
+    summary: 'Use a profile from now on when none is named',
+    arguments: [{ name: 'name', summary: 'one that `profile list` shows' }],
+    examples: ['millrace profile use staging'],
+    run: async ({ profiles, arguments: given, output }) => {
+      await profiles.use(given.text('name'));
+      output.done({ current: given.text('name') }, `Using the profile ${given.text('name')}.`);
     },
   },
 ];

@@ -21,7 +21,7 @@ export const organizationCommands: readonly Command[] = [
       const name = given.text('name');
       await (await client()).organizations.create(name, { signal });
       await profiles.update({ organization: name });
-      output.note(`Made the organization ${name}, which is used from now on.`);
+      output.done({ organizationName: name }, `Made the organization ${name}, which is used from now on.`);
     },
   },
   {
@@ -46,7 +46,7 @@ export const organizationCommands: readonly Command[] = [
       // A name that is not one of ours is refused here rather than at every later call.
       await (await client()).withOrganization(organization).organizations.rateLimit({ signal });
       await profiles.update({ organization });
-      output.note(`Using ${organization}.`);
+      output.done({ organizationName: organization }, `Using ${organization}.`);
     },
   },
   {
@@ -64,7 +64,7 @@ export const organizationCommands: readonly Command[] = [
         signal,
         ...(username === undefined ? {} : { username }),
       });
-      output.note(`Invited ${given.text('email')}.`);
+      output.done({ invited: given.text('email') }, `Invited ${given.text('email')}.`);
     },
   },
   {
@@ -91,7 +91,7 @@ export const organizationCommands: readonly Command[] = [
     run: async ({ client, arguments: given, output, signal }) => {
       const role = wordOf(roles, given.text('role'));
       await (await client()).organizations.setRole(given.text('username'), role, { signal });
-      output.note(`${given.text('username')} is ${role} now.`);
+      output.done({ username: given.text('username'), role }, `${given.text('username')} is ${role} now.`);
     },
   },
   {
@@ -101,9 +101,13 @@ export const organizationCommands: readonly Command[] = [
     options: { yes: { short: 'y', summary: 'do not ask' } },
     examples: ['millrace org remove grace --yes'],
     run: async ({ client, arguments: given, options, output, signal }) => {
-      await agreeTo(`Take ${given.text('username')} out of the organization?`, options.flag('yes'));
+      await agreeTo(
+        { signal },
+        `Take ${given.text('username')} out of the organization?`,
+        options.flag('yes'),
+      );
       await (await client()).organizations.removeMember(given.text('username'), { signal });
-      output.note(`Removed ${given.text('username')}.`);
+      output.done({ removed: given.text('username') }, `Removed ${given.text('username')}.`);
     },
   },
   {
@@ -116,7 +120,7 @@ export const organizationCommands: readonly Command[] = [
       const typed = given.optional('level');
       if (typed !== undefined) await organizations.setRateLimit(wordOf(levels, typed), { signal });
       const level = await organizations.rateLimit({ signal });
-      output.value(level, () => level);
+      output.value({ level }, () => level);
     },
   },
   {
@@ -168,9 +172,13 @@ export const organizationCommands: readonly Command[] = [
     options: { yes: { short: 'y', summary: 'do not ask' } },
     examples: ['millrace key revoke k4Jm2nXv5KpLw3RtYb7Zc1 --yes'],
     run: async ({ client, arguments: given, options, output, signal }) => {
-      await agreeTo('Revoke the key? Programs that use it stop working at once.', options.flag('yes'));
+      await agreeTo(
+        { signal },
+        'Revoke the key? Programs that use it stop working at once.',
+        options.flag('yes'),
+      );
       await (await client()).keys.revoke(given.text('id'), { signal });
-      output.note('Revoked.');
+      output.done({ revoked: given.text('id') }, 'Revoked.');
     },
   },
 ];

@@ -1,12 +1,17 @@
-import { watch } from 'node:fs';
-import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { copyFile, mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { dirname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Millrace } from '@millrace/client';
+import { bundle } from '../bundle.ts';
 import { type Command, CommandError, type Invocation, UsageError } from '../command.ts';
 import { changesOf, showChanges, taskChange } from '../deployment.ts';
-import { findProject, projectFile, requireProject } from '../project.ts';
-import { runService } from '../service.ts';
+import { styled } from '../output.ts';
+import { findProject, type Project, projectFile, requireProject } from '../project.ts';
+import { safeJson } from '../safe-text.ts';
+import { runService, serviceEnvironment } from '../service.ts';
+import { watchFiles } from '../watch.ts';
 
-const settleMilliseconds = 150;
+const schemaFile = fileURLToPath(new URL('../../millrace.schema.json', import.meta.url));
 
 async function deploy(invocation: Invocation): Promise<void> {
   const { options, output, signal } = invocation;
@@ -14,9 +19,7 @@ async function deploy(invocation: Invocation): Promise<void> {
   const client = await invocation.client();
   const changes = await changesOf(client, project, signal);
   if (output.json)
-    output.line(
-      JSON.stringify(changes.map(({ kind, name, what, detail }) => ({ kind, name, what, detail }))),
-    );
+    for (const { kind, name, what, detail } of changes) output.line(safeJson({ kind, name, what, detail }));
   if (changes.length === 0) return output.note('Everything is as it should be.');
   showChanges(output, changes);
   if (options.flag('dry-run')) return;
@@ -33,13 +36,19 @@ async function initialize(invocation: Invocation): Promise<void> {
   const code = `tasks/${taskId}.ts`;
   const project = await findProject(process.cwd());
   const directory = project?.directory ?? process.cwd();
-  if (await stat(join(directory, code)).catch(() => undefined))
-    throw new CommandError(`${join(directory, code)} is there already.`);
   const file = join(directory, projectFile);
   const whole = project === undefined ? {} : JSON.parse(await readFile(file, 'utf8'));
+  if (whole.tasks?.[taskId] !== undefined)
+    throw new CommandError(`${projectFile} has a task ${taskId} already.`);
+  const $schema = whole.$schema ?? (await schemaReference(directory));
   await mkdir(dirname(join(directory, code)), { recursive: true });
-  await writeFile(join(directory, code), taskSource(result));
+  await writeFile(join(directory, code), taskSource(result), { flag: 'wx' }).catch((error: Error) => {
+    if ('code' in error && error.code === 'EEXIST')
+      throw new CommandError(`${join(directory, code)} is there already.`);
+    throw error;
+  });
   const declared = {
+    $schema,
     ...whole,
     topics: {
       ...whole.topics,
@@ -49,7 +58,24 @@ async function initialize(invocation: Invocation): Promise<void> {
     tasks: { ...whole.tasks, [taskId]: { code, input: [input], output: [result] } },
   };
   await writeFile(file, `${JSON.stringify(declared, null, 2)}\n`);
-  output.note(`Wrote ${code} and ${projectFile}. Deploy with \`millrace deploy\`.`);
+  output.done(
+    { file, code: join(directory, code) },
+    `Wrote ${code} and ${projectFile}. Deploy with \`millrace deploy\`.`,
+  );
+}
+
+/** Where editors find the schema of millrace.json: in the installed package, or else in a copy. */
+async function schemaReference(directory: string): Promise<string> {
+  for (let folder = directory; ; folder = dirname(folder)) {
+    const installed = join(folder, 'node_modules/@millrace/cli/millrace.schema.json');
+    if (await stat(installed).catch(() => undefined)) {
+      const path = relative(directory, installed);
+      return path.startsWith('.') ? path : `./${path}`;
+    }
+    if (folder === dirname(folder)) break;
+  }
+  await copyFile(schemaFile, join(directory, 'millrace.schema.json'));
+  return './millrace.schema.json';
 }
 
 function taskSource(output: string): string {
@@ -71,51 +97,47 @@ export const handler = streamHandler<Message>(async ({ body, key, id }) => {
 
 /** Serves, deploys, and deploys again whenever something of the project is saved. */
 async function develop(invocation: Invocation): Promise<void> {
-  const { options, output, signal } = invocation;
+  const { options, environment, signal } = invocation;
   const project = await requireProject(process.cwd());
-  const service = options.flag('no-serve') ? undefined : await runService(invocation, {});
+  const ended = new AbortController();
+  const end = AbortSignal.any([signal, ended.signal]);
+  const settings = { ...environment, ...serviceEnvironment(invocation) };
+  const service = options.flag('no-serve') ? undefined : await runService(settings, signal);
+  void service?.ended.then(() => ended.abort());
   try {
-    const client = await invocation.client();
-    if (service !== undefined) await client.ping({ signal });
-    const redeploy = async () => {
-      try {
-        const current = (await findProject(project.directory)) ?? project;
-        const changes = await changesOf(client, current, signal);
-        showChanges(output, changes);
-        for (const change of changes) await change.apply(output, signal);
-        if (changes.length > 0) output.note(output.styled('dim', 'watching for changes; ctrl-C ends it'));
-      } catch (error) {
-        if (signal.aborted) throw error;
-        // A mistake in the code is what the next save will mend.
-        output.error(error instanceof Error ? error.message : String(error));
-      }
-    };
-    await redeploy();
-    output.note(output.styled('dim', 'watching for changes; ctrl-C ends it'));
-    await watchFolder(project.directory, redeploy, signal);
+    const client = service === undefined ? await invocation.client() : await invocation.clientAt(service.url);
+    if (service !== undefined) invocation.output.note(`The service is at ${service.url}.`);
+    const redeploy = () => deployChanges(invocation, client, project, end);
+    await watchFiles(await redeploy(), redeploy, end);
   } finally {
     await service?.stop();
   }
+  if (!signal.aborted) throw new CommandError('The service ended by itself.');
 }
 
-function watchFolder(directory: string, changed: () => Promise<void>, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    let timer: NodeJS.Timeout | undefined;
-    let working = Promise.resolve();
-    const watcher = watch(directory, { recursive: true }, (_event, name) => {
-      if (name === null || /(^|\/)(node_modules|\.git|data)(\/|$)/.test(name)) return;
-      clearTimeout(timer);
-      // Editors save in several steps.
-      timer = setTimeout(() => {
-        working = working.then(changed).catch(() => {});
-      }, settleMilliseconds);
+/** Deploys what is different and answers which files the project is made of. */
+async function deployChanges(
+  { output }: Invocation,
+  client: Millrace,
+  project: Project,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const files = new Set([join(project.directory, projectFile)]);
+  for (const { code } of Object.values(project.tasks)) files.add(join(project.directory, code));
+  try {
+    const current = (await findProject(project.directory)) ?? project;
+    for (const file of current.files) files.add(file);
+    const changes = await changesOf(client, current, signal, (sources) => {
+      for (const source of sources) if (!/[\\/]node_modules[\\/]/.test(source)) files.add(source);
     });
-    signal.addEventListener('abort', () => {
-      clearTimeout(timer);
-      watcher.close();
-      void working.then(resolve);
-    });
-  });
+    showChanges(output, changes);
+    for (const change of changes) await change.apply(output, signal);
+  } catch (error) {
+    // A mistake in the code is what the next save will mend.
+    if (!signal.aborted) output.error(error instanceof Error ? error.message : String(error));
+  }
+  if (!signal.aborted) output.note(styled('dim', 'watching for changes; ctrl-C ends it'));
+  return [...files];
 }
 
 export const projectCommands: readonly Command[] = [
@@ -180,8 +202,9 @@ export const projectCommands: readonly Command[] = [
         ...(handler === undefined ? {} : { handler }),
         ...(endpoint === undefined ? {} : { endpoint: { isPublic: endpoint === 'public' } }),
       };
-      const directory = project?.directory ?? process.cwd();
-      const change = await taskChange(await invocation.client(), directory, taskId, task, signal, true);
+      const directory = declared === undefined ? process.cwd() : (project?.directory ?? '');
+      const made = await bundle(join(directory, task.code));
+      const change = await taskChange(await invocation.client(), made, taskId, task, signal, true);
       await change?.apply(output, signal);
     },
   },

@@ -1,69 +1,81 @@
-import { createWriteStream } from 'node:fs';
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import type { Millrace, QueryRows } from '@millrace/client';
 import { chartOf } from '../chart.ts';
 import { type Command, CommandError, type Invocation, UsageError } from '../command.ts';
-import type { Output } from '../output.ts';
-import { bytesText } from '../progress.ts';
+import { type Output, styled } from '../output.ts';
+import { busyLine, bytesText } from '../progress.ts';
 import { readInput } from '../prompt.ts';
 import { queryPrompt } from '../query-prompt.ts';
+import { printText, saveTo } from '../save.ts';
 import { oneLine, tableOf } from '../table.ts';
 
 const id = { name: 'id', summary: 'its queryExecutionId' } as const;
 const formats = ['table', 'json', 'csv', 'parquet'] as const;
 const mostInTable = 1_000;
+const resultOptions = {
+  output: { short: 'o', value: 'format', summary: 'table, json, csv or parquet' },
+  file: { value: 'file', summary: 'where json, csv or parquet goes; stdout unless given' },
+  chart: { summary: 'draw a chart: bars, or a line when the first column is a time' },
+} as const;
 
 /** Runs one query and prints it as asked. */
 async function run(invocation: Invocation): Promise<void> {
   const { arguments: given, options, output, signal } = invocation;
   const typed = given.many('sql').join(' ');
-  const sql = typed === '' || typed === '-' ? await readInput() : typed;
-  const format = formats.find(
-    (name) => name === (options.text('output') ?? (output.json ? 'json' : 'table')),
-  );
-  if (format === undefined) throw new UsageError(`--output is one of ${formats.join(', ')}.`);
+  if (typed === '' && process.stdin.isTTY === true)
+    throw new UsageError('Give a statement, or run `millrace query` for a prompt.');
+  const sql = typed === '' || typed === '-' ? await readInput(invocation) : typed;
+  const format = formatOf(invocation);
   const client = await invocation.client();
-  if (format === 'table') {
-    const rows = await client.queries.run(sql, { signal, onStatus: spinner(output) });
-    await printRows(output, rows, options.flag('chart'));
-    return;
+  if (format !== 'table') {
+    const queryExecutionId = await client.queries.submit(sql, { signal });
+    return exportTo(invocation, client, queryExecutionId, format);
   }
-  const queryExecutionId = await client.queries.submit(sql, { signal });
-  await exportTo(client, queryExecutionId, format, options.text('file'), signal);
+  const busy = busyLine(output);
+  const started = performance.now();
+  const onStatus = ({ state }: { readonly state: string }) =>
+    busy.show(`${state.toLowerCase()} ${((performance.now() - started) / 1000).toFixed(1)} s`);
+  try {
+    const rows = await client.queries.run(sql, { signal, onStatus });
+    busy.end();
+    await printRows(output, rows, options.flag('chart'));
+  } finally {
+    busy.end();
+  }
 }
 
-async function exportTo(
-  client: Millrace,
-  queryExecutionId: string,
-  format: 'json' | 'csv' | 'parquet',
-  file: string | undefined,
-  signal: AbortSignal,
-): Promise<void> {
-  if (format === 'parquet' && file === undefined && process.stdout.isTTY === true)
+type Format = (typeof formats)[number];
+
+function formatOf({ options, output }: Invocation): Format {
+  const typed = options.text('output') ?? (output.json ? 'json' : 'table');
+  const format = formats.find((name) => name === typed);
+  if (format === undefined) throw new UsageError(`--output is one of ${formats.join(', ')}.`);
+  if (format === 'table' && options.text('file') !== undefined)
+    throw new UsageError('--file goes with --output json, csv or parquet.');
+  if (format === 'parquet' && options.text('file') === undefined && process.stdout.isTTY === true)
     throw new UsageError('Parquet is not for terminals: give --file or send stdout to a file.');
+  return format;
+}
+
+/** Waits for a query and writes its whole result. */
+async function exportTo(
+  { options, output, signal }: Invocation,
+  { queries }: Millrace,
+  queryExecutionId: string,
+  format: Exclude<Format, 'table'>,
+): Promise<void> {
+  const file = options.text('file');
   try {
-    const status = await client.queries.wait(queryExecutionId, { signal });
+    const status = await queries.wait(queryExecutionId, { signal });
     if (status.state !== 'SUCCEEDED')
-      throw new CommandError(status.errorMessage ?? `The query was ${status.state}.`);
-    const stream = Readable.fromWeb(await client.queries.export(queryExecutionId, format, { signal }));
-    if (file === undefined) await pipeline(stream, process.stdout, { signal, end: false });
-    else await pipeline(stream, createWriteStream(file), { signal });
+      throw new CommandError(status.errorMessage ?? `The query was ${status.state.toLowerCase()}.`);
+    const stream = await queries.export(queryExecutionId, format, { signal });
+    if (file === undefined) return await printText(stream, signal);
+    await saveTo(file, stream, signal);
+    output.note(`Saved ${file}.`);
   } catch (error) {
-    if (signal.aborted) await client.queries.cancel(queryExecutionId).catch(() => {});
+    if (signal.aborted) await queries.cancel(queryExecutionId).catch(() => {});
     throw error;
   }
-}
-
-/** Shows on a terminal that something happens. */
-function spinner(output: Output): (status: { readonly state: string }) => void {
-  const started = performance.now();
-  return ({ state }) => {
-    if (!output.interactive) return;
-    const ended = state !== 'QUEUED' && state !== 'RUNNING';
-    const seconds = ((performance.now() - started) / 1000).toFixed(1);
-    process.stderr.write(ended ? '\r\u001b[2K' : `\r\u001b[2K${state.toLowerCase()} ${seconds} s`);
-  };
 }
 
 /** Prints the rows of a query as a table, or as a chart, and how it went. */
@@ -78,11 +90,11 @@ export async function printRows(output: Output, rows: QueryRows, chart: boolean)
     shown.push(row);
   }
   const names = rows.columns.map((column) => column.name);
-  const lines = chart ? chartOf(names, shown, process.stdout.columns ?? 80) : tableOf(names, shown);
+  const lines = chart ? chartOf(names, shown, process.stdout.columns || 80) : tableOf(names, shown);
   for (const line of lines) output.line(line);
   const { executionTimeMs = 0, bytesScanned = 0 } = rows.status;
   const count = more ? `the first ${mostInTable} rows; --output csv gives all` : `${shown.length} rows`;
-  output.note(output.styled('dim', `${count}, ${executionTimeMs} ms, ${bytesText(bytesScanned)} read`));
+  output.note(styled('dim', `${count}, ${executionTimeMs} ms, ${bytesText(bytesScanned)} read`));
 }
 
 export const queryCommands: readonly Command[] = [
@@ -103,11 +115,7 @@ export const queryCommands: readonly Command[] = [
     arguments: [
       { name: 'sql', summary: 'the statement; stdin when left out or -', optional: true, many: true },
     ],
-    options: {
-      output: { short: 'o', value: 'format', summary: 'table, json, csv or parquet' },
-      file: { value: 'file', summary: 'where json, csv or parquet goes; stdout unless given' },
-      chart: { summary: 'draw a chart: bars, or a line when the first column is a time' },
-    },
+    options: resultOptions,
     examples: [
       'millrace query run "SELECT page, count(*) AS views FROM clicks GROUP BY page ORDER BY views DESC"',
       'millrace query run "SELECT * FROM clicks" --output csv > clicks.csv',
@@ -134,13 +142,18 @@ export const queryCommands: readonly Command[] = [
     path: ['query', 'results'],
     summary: 'Print the rows of a query that has succeeded',
     arguments: [id],
-    options: { chart: { summary: 'draw a chart' } },
-    examples: ['millrace query results q4Jm2nXv5KpLw3RtYb7Zc1'],
-    run: async ({ client, arguments: given, options, output, signal }) => {
-      const { queries } = await client();
-      const rows = await queries.rows(await queries.status(given.text('id'), { signal }), { signal });
-      if (output.json) for await (const row of rows) output.line(JSON.stringify(row));
-      else await printRows(output, rows, options.flag('chart'));
+    options: resultOptions,
+    examples: [
+      'millrace query results q4Jm2nXv5KpLw3RtYb7Zc1',
+      'millrace query results q4Jm2nXv5KpLw3RtYb7Zc1 --output parquet --file result.parquet',
+    ],
+    run: async (invocation) => {
+      const { arguments: given, options, output, signal } = invocation;
+      const format = formatOf(invocation);
+      const client = await invocation.client();
+      if (format !== 'table') return exportTo(invocation, client, given.text('id'), format);
+      const status = await client.queries.status(given.text('id'), { signal });
+      await printRows(output, await client.queries.rows(status, { signal }), options.flag('chart'));
     },
   },
   {

@@ -1,6 +1,8 @@
 import { MillraceError } from '@millrace/client';
 import { type Command, UsageError } from '../command.ts';
 import { agreeTo } from '../prompt.ts';
+import { safeJson } from '../safe-text.ts';
+import { oneLine } from '../table.ts';
 
 const keyParts = { name: 'part', summary: 'the parts of the key', many: true } as const;
 
@@ -28,7 +30,7 @@ export const stateCommands: readonly Command[] = [
           status: 404,
           detail: `There is no entry ${given.many('part').join(':')}.`,
         });
-      output.value(entry, () => JSON.stringify(entry.attributes, null, 2));
+      output.value(entry, () => safeJson(entry.attributes, 2));
     },
   },
   {
@@ -75,7 +77,7 @@ export const stateCommands: readonly Command[] = [
         version: (entry) => entry.version,
         expires: (entry) =>
           typeof entry.ttlInEpochSec === 'number' ? new Date(entry.ttlInEpochSec * 1000).toISOString() : '',
-        attributes: (entry) => JSON.stringify(entry.attributes),
+        attributes: (entry) => oneLine(JSON.stringify(entry.attributes), 80),
       });
     },
   },
@@ -86,9 +88,9 @@ export const stateCommands: readonly Command[] = [
     options: { yes: { short: 'y', summary: 'do not ask' } },
     examples: ['millrace state delete user 42 --yes'],
     run: async ({ client, arguments: given, options, output, signal }) => {
-      await agreeTo(`Delete the entry ${given.many('part').join(':')}?`, options.flag('yes'));
+      await agreeTo({ signal }, `Delete the entry ${given.many('part').join(':')}?`, options.flag('yes'));
       await (await client()).state.delete(given.many('part'), { signal });
-      output.note('Deleted.');
+      output.done({ deleted: given.many('part') }, 'Deleted.');
     },
   },
 ];

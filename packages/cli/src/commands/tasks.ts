@@ -1,8 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import type { Millrace } from '@millrace/client';
 import { type Command, CommandError, UsageError } from '../command.ts';
-import type { Output } from '../output.ts';
+import { type Output, styled } from '../output.ts';
 import { agreeTo, readInput } from '../prompt.ts';
+import { safeJson } from '../safe-text.ts';
 import { oneLine } from '../table.ts';
 
 const task = { name: 'task', summary: 'the name of the task' } as const;
@@ -33,8 +34,8 @@ function showStatus(output: Output, status: Status): void {
 
 function showLine(output: Output, line: LogLine): void {
   output.value(line, () => {
-    const text = line.stream === 'stderr' ? output.styled('yellow', line.text) : line.text;
-    return `${output.styled('dim', `${line.time} v${line.version}`)}  ${text}`;
+    const text = line.stream === 'stdout' ? line.text : styled('yellow', line.text);
+    return [styled('dim', `${line.time} v${line.version}`), '  ', text];
   });
 }
 
@@ -128,9 +129,13 @@ export const taskCommands: readonly Command[] = [
     options: yes,
     examples: ['millrace task delete enrich --yes'],
     run: async ({ client, arguments: given, options, output, signal }) => {
-      await agreeTo(`Delete the task ${given.text('task')} with all its versions?`, options.flag('yes'));
+      await agreeTo(
+        { signal },
+        `Delete the task ${given.text('task')} with all its versions?`,
+        options.flag('yes'),
+      );
       await (await client()).tasks.delete(given.text('task'), { signal });
-      output.note('Deleted.');
+      output.done({ deleted: given.text('task') }, 'Deleted.');
     },
   },
   {
@@ -164,7 +169,11 @@ export const taskCommands: readonly Command[] = [
       const file = options.text('file');
       const text =
         options.text('event') ??
-        (file === undefined ? '{}' : file === '-' ? await readInput() : await readFile(file, 'utf8'));
+        (file === undefined
+          ? '{}'
+          : file === '-'
+            ? await readInput({ signal })
+            : await readFile(file, 'utf8'));
       let event: unknown;
       try {
         event = JSON.parse(text);
@@ -172,11 +181,11 @@ export const taskCommands: readonly Command[] = [
         throw new UsageError('The event is not JSON.');
       }
       const answer = await (await client()).tasks.invoke(given.text('task'), event, { signal });
-      if (output.json) output.line(JSON.stringify(answer));
+      if (output.json) output.line(safeJson(answer));
       else {
-        for (const line of answer.logs) output.note(`${output.styled('dim', line.stream)}  ${line.text}`);
-        if (answer.error === undefined) output.line(JSON.stringify(answer.result ?? null, null, 2));
-        output.note(output.styled('dim', `${answer.durationMs} ms`));
+        for (const line of answer.logs) output.note(styled('dim', line.stream), `  ${line.text}`);
+        if (answer.error === undefined) output.line(safeJson(answer.result ?? null, 2));
+        output.note(styled('dim', `${Math.round(answer.durationMs)} ms`));
       }
       if (answer.error !== undefined) throw new CommandError(`${answer.error.type}: ${answer.error.message}`);
     },
@@ -226,7 +235,7 @@ export const taskCommands: readonly Command[] = [
     options: yes,
     examples: ['millrace task purge enrich --yes'],
     run: async ({ client, arguments: given, options, output, signal }) => {
-      await agreeTo(`Throw away all dead letters of ${given.text('task')}?`, options.flag('yes'));
+      await agreeTo({ signal }, `Throw away all dead letters of ${given.text('task')}?`, options.flag('yes'));
       const purged = await (await client()).tasks.purge(given.text('task'), { signal });
       output.value({ purged }, () => `${purged} thrown away`);
     },

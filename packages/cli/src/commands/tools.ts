@@ -2,6 +2,8 @@ import { statfs } from 'node:fs/promises';
 import { Millrace, MillraceError } from '@millrace/client';
 import { type Command, CommandError, type Invocation, UsageError } from '../command.ts';
 import { completionScript, shells } from '../completion.ts';
+import { styled } from '../output.ts';
+import { safeJson } from '../safe-text.ts';
 
 interface Finding {
   readonly what: string;
@@ -20,7 +22,8 @@ async function examine(invocation: Invocation): Promise<Finding[]> {
   note('node', major >= oldestNode, process.version);
   const { bavail, bsize } = await statfs('.');
   note('disk', bavail * bsize > leastFreeBytes, `${Math.round((bavail * bsize) / 1e9)} GB free here`);
-  note('config', true, profiles.file);
+  const isOpen = await profiles.isOpenToOthers();
+  note('config', !isOpen, `${profiles.file}${isOpen ? ' can be read by others: chmod 600 it' : ''}`);
   const endpoint = await invocation.endpoint();
   const started = performance.now();
   try {
@@ -65,12 +68,10 @@ export const toolCommands: readonly Command[] = [
     run: async (invocation) => {
       const { output } = invocation;
       const findings = await examine(invocation);
-      if (output.json) output.line(JSON.stringify(findings));
+      if (output.json) output.line(safeJson(findings));
       else
         for (const { what, ok, detail } of findings)
-          output.line(
-            `${ok ? output.styled('green', 'ok ') : output.styled('red', 'no ')} ${what.padEnd(12)} ${detail}`,
-          );
+          output.line(ok ? styled('green', 'ok ') : styled('red', 'no '), ` ${what.padEnd(12)} ${detail}`);
       if (findings.some(({ ok }) => !ok)) throw new CommandError('Not everything is in place.');
     },
   },

@@ -1,105 +1,47 @@
-import { createWriteStream } from 'node:fs';
-import { readFile, rename, stat } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import { type Command, CommandError, type Invocation, UsageError } from '../command.ts';
+import { styled } from '../output.ts';
 import { bytesText, progressBar } from '../progress.ts';
 import { agreeTo } from '../prompt.ts';
-import { openRecords, type RecordFormat, recordLines } from '../records.ts';
+import { safeJson } from '../safe-text.ts';
+import { printText, saveTo } from '../save.ts';
+import { publish } from './publish.ts';
 
 const topic = { name: 'topic', summary: 'the name of the topic' } as const;
-const mostShown = 10;
-
-function formatOf(text: string | undefined): RecordFormat | undefined {
-  if (text === undefined || text === 'csv' || text === 'ndjson') return text;
-  throw new UsageError(`--format is ndjson or csv, not "${text}".`);
-}
-
-async function publish(invocation: Invocation): Promise<void> {
-  const { arguments: given, options, output, signal } = invocation;
-  const { topics } = await invocation.client();
-  const name = given.text('topic');
-  const message = options.text('message');
-  if (message !== undefined) {
-    const key = options.text('message-key');
-    if (key === undefined) throw new UsageError('A single message needs --message-key.');
-    const answer = await topics.publish(name, message, {
-      key,
-      id: options.text('message-id'),
-      mediaType: 'application/json',
-      signal,
-    });
-    output.value(answer, () => `${answer.messageId}${answer.duplicate ? '  duplicate' : ''}`);
-    return;
-  }
-  const keyPath = options.text('key');
-  const idPath = options.text('id');
-  const file = options.text('file');
-  if (file === undefined && process.stdin.isTTY === true)
-    output.note('Reading messages from the terminal, one JSON object a line; end with ctrl-D.');
-  const source = openRecords(file, formatOf(options.text('format')));
-  const size = file === undefined || file === '-' ? undefined : (await stat(file)).size;
-  let rejected = 0;
-  const publisher = topics.publisher(name, {
-    ...(keyPath === undefined ? {} : { keyPath }),
-    ...(idPath === undefined ? {} : { idPath }),
-    // One request at a time, so that the order of the file is the order of each key.
-    concurrency: 1,
-    batchSize: 5_000,
-    mostPending: 20_000,
-    signal,
-    onRejected: ({ code, detail }) => {
-      rejected += 1;
-      if (rejected <= mostShown) output.note(`rejected: ${detail} (${code})`);
-    },
+async function readJson(file: string): Promise<object> {
+  const text = await readFile(file, 'utf8').catch((error: Error) => {
+    throw new CommandError(`${file} cannot be read: ${error.message}`);
   });
-  const bar = progressBar(output, `publishing to ${name}`);
-  const started = performance.now();
-  let read = 0;
   try {
-    for await (const line of recordLines(source)) {
-      read += 1;
-      await publisher.publishLine(line);
-      const { accepted, duplicates } = publisher.totals;
-      const done = accepted + duplicates + rejected;
-      // How many there are is not known; how far the file is read tells it well enough.
-      bar.update(
-        done,
-        size === undefined || source.bytes() === 0 ? undefined : (read * size) / source.bytes(),
-      );
-    }
-    const totals = await publisher.flush();
-    const seconds = (performance.now() - started) / 1000;
-    bar.end(
-      `Published ${totals.accepted.toLocaleString('en-US')} messages to ${name} in ${seconds.toFixed(1)} s` +
-        ` (${Math.round(totals.accepted / Math.max(seconds, 0.001)).toLocaleString('en-US')}/s)` +
-        `${totals.duplicates > 0 ? `, ${totals.duplicates} duplicates` : ''}${rejected > 0 ? `, ${rejected} rejected` : ''}.`,
-    );
-    if (output.json) output.line(JSON.stringify(totals));
-    if (rejected > 0) throw new CommandError(`${rejected} messages were rejected.`);
-  } finally {
-    bar.end();
+    const value: unknown = JSON.parse(text);
+    if (typeof value === 'object' && value !== null) return value;
+  } catch {
+    // Told below.
   }
+  throw new CommandError(`${file} is not a JSON object.`);
 }
 
 async function download(invocation: Invocation): Promise<void> {
   const { arguments: given, options, output, signal } = invocation;
-  const { topics } = await invocation.client();
   const key = given.text('key');
   const file = options.text('output') ?? basename(key);
+  if (file === '-' && process.stdout.isTTY === true)
+    throw new UsageError('Files are Parquet, which is not for terminals: send stdout to a file.');
+  const { topics } = await invocation.client();
   const bar = progressBar(output, file, bytesText);
-  const stream = await topics.download(given.text('topic'), key, {
-    signal,
-    onProgress: ({ bytes, total }) => bar.update(bytes, total),
-  });
-  if (file === '-') await pipeline(Readable.fromWeb(stream), process.stdout, { signal, end: false });
-  else {
-    // Under another name until it is whole.
-    await pipeline(Readable.fromWeb(stream), createWriteStream(`${file}.part`), { signal });
-    await rename(`${file}.part`, file);
+  try {
+    const stream = await topics.download(given.text('topic'), key, {
+      signal,
+      onProgress: ({ bytes, total }) => bar.update(bytes, total),
+    });
+    if (file === '-') return await printText(stream, signal);
+    await saveTo(file, stream, signal);
+    bar.end();
+    output.done({ file }, `Saved ${file}.`);
+  } finally {
+    bar.end();
   }
-  bar.end(file === '-' ? undefined : `Saved ${file}.`);
 }
 
 async function setTopic(invocation: Invocation): Promise<void> {
@@ -116,12 +58,15 @@ async function setTopic(invocation: Invocation): Promise<void> {
             : {}),
           ...(streams.length === 0 ? {} : { streams: streams.map((name) => ({ name })) }),
         }
-      : JSON.parse(await readFile(file, 'utf8'));
+      : await readJson(file);
   const { version } = await topics.set(given.text('topic'), definition, {
     expectedVersion: options.number('expected-version'),
     signal,
   });
-  output.note(`Defined ${given.text('topic')}; the topics have version ${version}.`);
+  output.done(
+    { topic: given.text('topic'), version },
+    `Defined ${given.text('topic')}; the topics have version ${version}.`,
+  );
 }
 
 export const topicCommands: readonly Command[] = [
@@ -131,7 +76,7 @@ export const topicCommands: readonly Command[] = [
     examples: ['millrace topic list', 'millrace topic list --json'],
     run: async ({ client, output, signal }) => {
       const definitions = await (await client()).topics.definitions({ signal });
-      if (output.json) return output.line(JSON.stringify(definitions));
+      if (output.json) return output.line(safeJson(definitions));
       output.list(Object.entries(definitions.topics), {
         topic: ([name]) => name,
         files: ([, { batch }]) => (batch === undefined ? '' : `${batch.retentionInDays ?? 90} days`),
@@ -167,20 +112,22 @@ export const topicCommands: readonly Command[] = [
     options: { yes: { short: 'y', summary: 'do not ask' } },
     examples: ['millrace topic delete clicks --yes'],
     run: async ({ client, arguments: given, options, output, signal }) => {
-      await agreeTo(`Delete the topic ${given.text('topic')}?`, options.flag('yes'));
+      await agreeTo({ signal }, `Delete the topic ${given.text('topic')}?`, options.flag('yes'));
       await (await client()).topics.delete(given.text('topic'), { signal });
-      output.note(`Deleted ${given.text('topic')}.`);
+      output.done({ deleted: given.text('topic') }, `Deleted ${given.text('topic')}.`);
     },
   },
   {
     path: ['topic', 'publish'],
     summary: 'Publish messages from a file, stdin or the command line',
     description:
-      'NDJSON, or CSV with a row of names, gzip if the name ends in .gz. With --id it can be run again: duplicates are dropped.',
+      'NDJSON, or CSV with a row of names, gzip if the name ends in .gz. With --id it can be run again: duplicates are dropped.\nCtrl-C stops after what is on its way, and tells how many messages were published.',
     arguments: [topic],
     options: {
       file: { short: 'f', value: 'file', summary: 'where to read from; stdin unless given' },
       format: { value: 'ndjson|csv', summary: 'of what is read; by the name of the file unless given' },
+      delimiter: { value: 'character', summary: 'between the fields of CSV; a comma unless given, or tab' },
+      text: { summary: 'leave every field of CSV a text, also numbers' },
       key: { value: '/pointer', summary: 'JSON pointer to the key in each message' },
       id: { value: '/pointer', summary: 'JSON pointer to the id in each message' },
       message: { short: 'm', value: 'json', summary: 'one message, instead of a file' },
@@ -212,16 +159,18 @@ export const topicCommands: readonly Command[] = [
         onDropped: (data) => output.note(`too slow, left out: ${data}`),
         signal,
       })) {
-        output.value(message, () =>
-          [
-            output.styled('dim', message.acceptedAt),
-            output.styled('cyan', message.messageKey),
-            typeof message.body === 'string' ? message.body : JSON.stringify(message.body),
-          ].join('  '),
-        );
+        output.value(message, () => [
+          styled('dim', message.acceptedAt),
+          '  ',
+          styled('cyan', message.messageKey),
+          '  ',
+          typeof message.body === 'string' ? message.body : safeJson(message.body),
+        ]);
         seen += 1;
         if (seen >= limit) return;
       }
+      signal.throwIfAborted();
+      throw new CommandError('The service has ended the tail.');
     },
   },
   {
@@ -258,7 +207,7 @@ export const topicCommands: readonly Command[] = [
       output: { short: 'o', value: 'file', summary: 'where to; its own name unless given, - for stdout' },
     },
     examples: [
-      'millrace topic download clicks "$(millrace topic files clicks --json --limit 1 | jq -r .key)"',
+      'millrace topic download clicks organization=acme/topic=clicks/year=2026/month=11/day=15/hour=04/AHCj.parquet',
     ],
     run: download,
   },
@@ -269,7 +218,7 @@ export const topicCommands: readonly Command[] = [
     examples: ['millrace topic schema get clicks'],
     run: async ({ client, arguments: given, output, signal }) => {
       const { schema } = await (await client()).topics.schema(given.text('topic'), { signal });
-      output.line(output.json ? schema : JSON.stringify(JSON.parse(schema), null, 2));
+      output.line(safeJson(JSON.parse(schema), output.json ? undefined : 2));
     },
   },
   {
@@ -278,9 +227,9 @@ export const topicCommands: readonly Command[] = [
     arguments: [topic, { name: 'file', summary: 'a JSON Schema' }],
     examples: ['millrace topic schema set clicks clicks.schema.json'],
     run: async ({ client, arguments: given, output, signal }) => {
-      const schema = await readFile(given.text('file'), 'utf8');
+      const schema = await readJson(given.text('file'));
       await (await client()).topics.setSchema(given.text('topic'), schema, { signal });
-      output.note(`Set the schema of ${given.text('topic')}.`);
+      output.done({ topic: given.text('topic') }, `Set the schema of ${given.text('topic')}.`);
     },
   },
   {
@@ -290,7 +239,7 @@ export const topicCommands: readonly Command[] = [
     examples: ['millrace topic schema recalculate clicks'],
     run: async ({ client, arguments: given, output, signal }) => {
       const { schema } = await (await client()).topics.recalculateSchema(given.text('topic'), { signal });
-      output.line(output.json ? schema : JSON.stringify(JSON.parse(schema), null, 2));
+      output.line(safeJson(JSON.parse(schema), output.json ? undefined : 2));
     },
   },
 ];

@@ -6,7 +6,7 @@ import { Millrace } from '@millrace/client';
 import { bundle } from '../bundle.ts';
 import { chartOf } from '../chart.ts';
 import { CommandError } from '../command.ts';
-import type { Output } from '../output.ts';
+import { type Output, styled } from '../output.ts';
 import { bytesText, progressBar } from '../progress.ts';
 import { tableOf } from '../table.ts';
 import { visits } from './visits.ts';
@@ -24,6 +24,20 @@ export interface Souvenirs {
   readonly organization: string;
   readonly username: string;
   readonly apiKey: string;
+  /** What was shown, for programs. */
+  readonly figures: Figures;
+}
+
+export interface Figures {
+  readonly published: number;
+  /** Visits by country, as the task counted them. */
+  readonly state: Readonly<Record<string, number>>;
+  readonly answers: readonly {
+    readonly sql: string;
+    readonly columns: readonly string[];
+    readonly rows: readonly (readonly (string | null)[])[];
+  }[];
+  readonly files: readonly { readonly key: string; readonly size: number }[];
 }
 
 const username = 'demo';
@@ -57,7 +71,10 @@ FROM visits JOIN _state ON merged_key = 'country:' || country GROUP BY country O
 
 /** Shows everything once, on a service that has just been started. */
 export async function tour({ url, dataDirectory, events, output, signal }: Tour): Promise<Souvenirs> {
-  const step = (text: string) => output.note(`\n${output.styled('bold', text)}`);
+  const show = (lines: readonly string[]) => {
+    if (!output.json) for (const line of lines) output.line(`   ${line}`);
+  };
+  const step = (text: string) => output.note('\n', styled('bold', text));
   const visitor = new Millrace({ endpoint: url });
 
   step('1. Sign up, and make an organization');
@@ -118,25 +135,28 @@ export async function tour({ url, dataDirectory, events, output, signal }: Tour)
   const rows = entries
     .map(({ mergedKey, attributes }) => [mergedKey, String(attributes.visits)])
     .sort((one, other) => Number(other[1]) - Number(one[1]));
-  for (const line of tableOf(['state', 'visits'], rows)) output.line(`   ${line}`);
+  show(tableOf(['state', 'visits'], rows));
 
   step('5. Ask with SQL: everything that was acknowledged is there');
+  const answers: Figures['answers'][number][] = [];
   for (const { ask, sql, chart } of questions) {
-    output.note(
-      `\n   ${output.styled('cyan', ask)}\n   ${output.styled('dim', sql.replaceAll('\n', '\n   '))}`,
-    );
+    output.note('\n   ', styled('cyan', ask), '\n   ', styled('dim', sql.replaceAll('\n', '\n   ')));
     const answer = await client.queries.run(sql, { signal });
     const lists = await Array.fromAsync(answer.lists());
     const names = answer.columns.map((column) => column.name);
-    for (const line of chart === true ? chartOf(names, lists, 72) : tableOf(names, lists))
-      output.line(`   ${line}`);
-    output.note(output.styled('dim', `   ${answer.status.executionTimeMs ?? 0} ms`));
+    show(chart === true ? chartOf(names, lists, 72) : tableOf(names, lists));
+    answers.push({ sql, columns: names, rows: lists });
+    output.note(styled('dim', `   ${answer.status.executionTimeMs ?? 0} ms`));
   }
 
   step('6. The same as Parquet files, which any tool can read');
-  for await (const { key: file, size } of client.topics.files('visits', { signal }))
-    output.line(`   ${file}  ${bytesText(size)}`);
-  return { organization, username, apiKey: key.secret };
+  const files = await Array.fromAsync(client.topics.files('visits', { signal }));
+  show(files.map(({ key: file, size }) => `${file}  ${bytesText(size)}`));
+  const state = Object.fromEntries(
+    entries.map(({ keyParts, attributes }) => [keyParts.at(-1) ?? '', Number(attributes.visits)]),
+  );
+  const figures = { published: accepted, state, answers, files };
+  return { organization, username, apiKey: key.secret, figures };
 }
 
 /** The code in the mail that would have been sent. */

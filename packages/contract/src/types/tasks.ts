@@ -125,7 +125,7 @@ export const LogLine = strict({
   time: Timestamp,
   version: Type.String(),
   requestId: Type.String(),
-  stream: oneOf(['stdout', 'stderr']),
+  stream: oneOf(['stdout', 'stderr', 'system'], '`system` is what the service has to say about the task.'),
   text: Type.String(),
 });
 export const TaskLogs = strict({ lines: Type.Array(LogLine), nextCursor: Type.Optional(Type.String()) });

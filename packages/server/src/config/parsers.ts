@@ -56,6 +56,19 @@ export const networks: Parse<string[]> = (given) => {
     : new Refusal('must be a list of addresses or networks such as 10.0.0.0/8, separated by commas');
 };
 
+/** Hosts that tasks may connect to. */
+export const hosts: Parse<string[]> = (given) => {
+  const parsed = list(given);
+  if (parsed instanceof Refusal) return parsed;
+  return parsed.every((item) => hostPattern.test(item))
+    ? parsed
+    : new Refusal(
+        'must be a list of host names such as api.example.com, *.example.com or api.example.com:8443, separated by commas',
+      );
+};
+
+const hostPattern = /^(?:\*|(?:\*\.)?[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*)(?::[1-9]\d{0,4})?$/;
+
 function isNetwork(text: string): boolean {
   const [address = '', prefix, ...rest] = text.split('/');
   const bits = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1;

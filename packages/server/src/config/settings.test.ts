@@ -182,6 +182,41 @@ const examples: readonly Example[] = [
   numberExample('headersTimeoutSeconds', 'MILLRACE_HEADERS_TIMEOUT_SECONDS', 15, 1, 3600),
   numberExample('requestTimeoutSeconds', 'MILLRACE_REQUEST_TIMEOUT_SECONDS', 300, 1, 86_400),
   numberExample('keepAliveSeconds', 'MILLRACE_KEEP_ALIVE_SECONDS', 72, 1, 3600),
+  numberExample('lakeFileBytes', 'MILLRACE_LAKE_FILE_BYTES', 64 * 1024 * 1024, 1024, 2 ** 30),
+  numberExample('lakeFileSeconds', 'MILLRACE_LAKE_FILE_SECONDS', 60, 1, 86_400),
+  numberExample('lakeUpkeepSeconds', 'MILLRACE_LAKE_UPKEEP_SECONDS', 30, 1, 86_400),
+  numberExample('lakeDeletedTopicHours', 'MILLRACE_LAKE_DELETED_TOPIC_HOURS', 24, 0, 87_600),
+  numberExample('lakeCacheBytes', 'MILLRACE_LAKE_CACHE_BYTES', 10 * 2 ** 30, 2 ** 20, 2 ** 49),
+  {
+    key: 'taskSandbox',
+    name: 'MILLRACE_TASK_SANDBOX',
+    fallback: 'auto',
+    taken: [
+      ['bubblewrap', 'bubblewrap'],
+      ['none', 'none'],
+    ],
+    refused: ['', 'docker'],
+  },
+  {
+    key: 'taskNetwork',
+    name: 'MILLRACE_TASK_NETWORK',
+    fallback: 'none',
+    taken: [
+      ['open', 'open'],
+      ['filtered', 'filtered'],
+    ],
+    refused: ['', 'closed'],
+  },
+  {
+    key: 'taskNetworkAllow',
+    name: 'MILLRACE_TASK_NETWORK_ALLOW',
+    fallback: [],
+    taken: [
+      ['api.example.com', ['api.example.com']],
+      ['*, *.example.com , api.example.com:8443', ['*', '*.example.com', 'api.example.com:8443']],
+    ],
+    refused: ['https://api.example.com', 'a b', 'api.*.com', 'example.com:0', 'example.com/path'],
+  },
   numberExample('idleTimeoutSeconds', 'MILLRACE_IDLE_TIMEOUT_SECONDS', 120, 1, 86_400),
   numberExample('shutdownSeconds', 'MILLRACE_SHUTDOWN_SECONDS', 20, 0, 3600),
 ];

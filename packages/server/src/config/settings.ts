@@ -1,7 +1,18 @@
 import { readFileSync } from 'node:fs';
 import { defaultLimits, type LimitName, type Limits, limitSetting } from '@millrace/contract';
 import { type LogLevel, logLevels } from '../platform/log.ts';
-import { choice, integer, networks, origins, type Parse, publicUrl, Refusal, text, url } from './parsers.ts';
+import {
+  choice,
+  hosts,
+  integer,
+  networks,
+  origins,
+  type Parse,
+  publicUrl,
+  Refusal,
+  text,
+  url,
+} from './parsers.ts';
 
 interface Setting<Value> {
   readonly name: string;
@@ -96,6 +107,91 @@ const settings = {
     'Addresses or networks of proxies whose X-Forwarded-For is believed, separated by commas.',
     [],
     networks,
+  ),
+  lakeFileBytes: setting(
+    'MILLRACE_LAKE_FILE_BYTES',
+    'A file of a topic is written to the lake when this much waits for it.',
+    64 * 1024 * 1024,
+    integer(1024, 2 ** 30),
+  ),
+  lakeFileSeconds: setting(
+    'MILLRACE_LAKE_FILE_SECONDS',
+    'How long a message waits for its file in the lake at most, unless a query needs it.',
+    60,
+    integer(1, 86_400),
+  ),
+  lakeUpkeepSeconds: setting(
+    'MILLRACE_LAKE_UPKEEP_SECONDS',
+    'How often small files of the lake are merged and old ones removed.',
+    30,
+    integer(1, 86_400),
+  ),
+  lakeDeletedTopicHours: setting(
+    'MILLRACE_LAKE_DELETED_TOPIC_HOURS',
+    'How long the files of a topic are kept after it was deleted.',
+    24,
+    integer(0, 87_600),
+  ),
+  lakeCacheBytes: setting(
+    'MILLRACE_LAKE_CACHE_BYTES',
+    'How much of the lake is kept in the data folder to be queried, where its files are in S3.',
+    10 * 2 ** 30,
+    integer(2 ** 20, 2 ** 49),
+  ),
+  queryMemoryBytes: setting(
+    'MILLRACE_QUERY_MEMORY_BYTES',
+    'The memory that one SQL query may use.',
+    2 ** 30,
+    integer(2 ** 26, 2 ** 50),
+  ),
+  queryThreads: setting(
+    'MILLRACE_QUERY_THREADS',
+    'The threads that one SQL query may use; 0 for as many as the machine has cores.',
+    0,
+    integer(0, 1024),
+  ),
+  queryTemporaryBytes: setting(
+    'MILLRACE_QUERY_TEMPORARY_BYTES',
+    'The space on disk that one SQL query may use for what does not fit its memory.',
+    4 * 2 ** 30,
+    integer(0, 2 ** 50),
+  ),
+  queryResultBytes: setting(
+    'MILLRACE_QUERY_RESULT_BYTES',
+    'How large the result of a SQL query may be.',
+    2 ** 30,
+    integer(1024, 2 ** 50),
+  ),
+  querySeconds: setting('MILLRACE_QUERY_SECONDS', 'How long a SQL query may run.', 600, integer(1, 3600)),
+  queryConcurrency: setting(
+    'MILLRACE_QUERY_CONCURRENCY',
+    'How many SQL queries of one organization run at once; the others are queued.',
+    2,
+    integer(1, 1000),
+  ),
+  queryTotalConcurrency: setting(
+    'MILLRACE_QUERY_TOTAL_CONCURRENCY',
+    'How many SQL queries run at once on a node.',
+    4,
+    integer(1, 1000),
+  ),
+  taskSandbox: setting<'auto' | 'bubblewrap' | 'none'>(
+    'MILLRACE_TASK_SANDBOX',
+    'What tasks run in: bubblewrap where the host has it (auto), bubblewrap or not at all (bubblewrap), or plain processes with limits (none).',
+    'auto',
+    choice(['auto', 'bubblewrap', 'none']),
+  ),
+  taskNetwork: setting<'none' | 'open' | 'filtered'>(
+    'MILLRACE_TASK_NETWORK',
+    'What tasks may connect to besides the service itself: nothing, everything, or only the hosts of MILLRACE_TASK_NETWORK_ALLOW (filtered). Without bubblewrap it is always everything.',
+    'none',
+    choice(['none', 'open', 'filtered']),
+  ),
+  taskNetworkAllow: setting<string[]>(
+    'MILLRACE_TASK_NETWORK_ALLOW',
+    'Hosts that tasks may connect to where the network is filtered, such as api.example.com or *.example.com, separated by commas. Private addresses never are.',
+    [],
+    hosts,
   ),
   headersTimeoutSeconds: setting(
     'MILLRACE_HEADERS_TIMEOUT_SECONDS',
@@ -213,6 +309,21 @@ export function readSettings(
     signingKeyDays: read(settings.signingKeyDays),
     corsOrigins: read(settings.corsOrigins),
     trustProxy: read(settings.trustProxy),
+    lakeFileBytes: read(settings.lakeFileBytes),
+    lakeFileSeconds: read(settings.lakeFileSeconds),
+    lakeUpkeepSeconds: read(settings.lakeUpkeepSeconds),
+    lakeDeletedTopicHours: read(settings.lakeDeletedTopicHours),
+    lakeCacheBytes: read(settings.lakeCacheBytes),
+    queryMemoryBytes: read(settings.queryMemoryBytes),
+    queryThreads: read(settings.queryThreads),
+    queryTemporaryBytes: read(settings.queryTemporaryBytes),
+    queryResultBytes: read(settings.queryResultBytes),
+    querySeconds: read(settings.querySeconds),
+    queryConcurrency: read(settings.queryConcurrency),
+    queryTotalConcurrency: read(settings.queryTotalConcurrency),
+    taskSandbox: read(settings.taskSandbox),
+    taskNetwork: read(settings.taskNetwork),
+    taskNetworkAllow: read(settings.taskNetworkAllow),
     headersTimeoutSeconds: read(settings.headersTimeoutSeconds),
     requestTimeoutSeconds: read(settings.requestTimeoutSeconds),
     keepAliveSeconds: read(settings.keepAliveSeconds),

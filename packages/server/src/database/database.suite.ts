@@ -109,6 +109,16 @@ export function databaseSuite(name: string, createSite: () => Promise<Site>): vo
       await database.query.insertInto('consumer_shares').values(oneOfEach.consumer_shares).execute();
       await database.query.insertInto('parked_messages').values(oneOfEach.parked_messages).execute();
       await database.query.insertInto('dead_letters').values(oneOfEach.dead_letters).execute();
+      await database.query.insertInto('lake_tables').values(oneOfEach.lake_tables).execute();
+      await database.query.insertInto('lake_layouts').values(oneOfEach.lake_layouts).execute();
+      await database.query.insertInto('lake_files').values(oneOfEach.lake_files).execute();
+      await database.query.insertInto('lake_schemas').values(oneOfEach.lake_schemas).execute();
+      await database.query.insertInto('tasks').values(oneOfEach.tasks).execute();
+      await database.query.insertInto('task_versions').values(oneOfEach.task_versions).execute();
+      await database.query.insertInto('task_deployments').values(oneOfEach.task_deployments).execute();
+      await database.query.insertInto('queries').values(oneOfEach.queries).execute();
+      await database.query.insertInto('task_logs').values(oneOfEach.task_logs).execute();
+      await database.query.insertInto('task_log_chunks').values(oneOfEach.task_log_chunks).execute();
       for (const table of tables) {
         const rows = await database.query.selectFrom(table).selectAll().execute();
         assert.deepEqual(rows, [oneOfEach[table]], table);

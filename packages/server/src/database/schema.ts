@@ -25,6 +25,16 @@ export interface Schema {
   consumer_shares: ConsumerShareRow;
   parked_messages: ParkedMessageRow;
   dead_letters: DeadLetterRow;
+  lake_tables: LakeTableRow;
+  lake_layouts: LakeLayoutRow;
+  lake_files: LakeFileRow;
+  lake_schemas: LakeSchemaRow;
+  queries: QueryRow;
+  tasks: TaskRow;
+  task_versions: TaskVersionRow;
+  task_deployments: TaskDeploymentRow;
+  task_logs: TaskLogRow;
+  task_log_chunks: TaskLogChunkRow;
 }
 
 export type Flag = 0 | 1;
@@ -245,4 +255,160 @@ export interface TopicDefinitionRow {
   version: number;
   /** JSON. */
   document: string;
+}
+
+export type TaskPhase = 'CREATING' | 'STARTING' | 'UPDATING' | 'RUNNING' | 'PAUSING' | 'PAUSED';
+export type TaskUpdateStatus = 'SUCCESSFUL' | 'FAILED' | 'IN_PROGRESS';
+
+export interface TaskRow {
+  organization_id: string;
+  task_id: string;
+  /** Tells a task from one of the same name that was deleted before. */
+  life: string;
+  /** Grows with every change, so that nobody acts on what is no longer so. */
+  revision: number;
+  phase: TaskPhase;
+  active_version: number | null;
+  /** The last version that was given a number. */
+  last_version: number;
+  update_status: TaskUpdateStatus | null;
+  update_reason: string | null;
+  /** The node on which a deployment or activation is under way. */
+  updating_node: string | null;
+  updated_at: number;
+  created_at: number;
+}
+
+/** A version of a task. It never changes. */
+export interface TaskVersionRow {
+  organization_id: string;
+  task_id: string;
+  version: number;
+  /** The upload that holds its code. */
+  session_id: string;
+  description: string;
+  /** The API key of its own, and its secret under a key of the service. */
+  key_id: string;
+  sealed_key: string;
+  created_at: number;
+  /** JSON: how it runs, what it reads and where it writes. */
+  settings: string;
+}
+
+/** An upload, and what became of it when it was deployed. */
+export interface TaskDeploymentRow {
+  session_id: string;
+  organization_id: string;
+  task_id: string;
+  status: 'UPLOAD' | 'DEPLOYING' | 'SUCCESS' | 'FAILED';
+  error: string | null;
+  version: number | null;
+  description: string | null;
+  /** The node that deploys it. */
+  node: string | null;
+  /** The key that was made for it. */
+  key_id: string | null;
+  changed_at: number;
+}
+
+/** A table of the lake: what the messages of a topic look like in SQL. */
+export interface LakeTableRow {
+  organization_id: string;
+  topic_name: string;
+  /** Grows with every change of the columns. */
+  version: number;
+  /** Ids of columns are never used twice, so the next one is remembered. */
+  next_column_id: number;
+  /** Whether an uploaded schema says which columns there are. */
+  fixed: Flag;
+  /** A JSON array of columns. */
+  columns: string;
+}
+
+/** The columns that files were written with. */
+export interface LakeLayoutRow {
+  organization_id: string;
+  topic_name: string;
+  /** A digest of the columns. */
+  id: string;
+  /** A JSON array of columns. */
+  columns: string;
+}
+
+/** A file of a table. It is live, so that queries read it, until it is removed. */
+export interface LakeFileRow {
+  organization_id: string;
+  topic_name: string;
+  key: string;
+  /** When the hour of acceptance began that its rows belong to. */
+  hour: number;
+  layout_id: string;
+  row_count: number;
+  bytes: number;
+  /** How many rows have something in `_rescued`. */
+  rescued: number;
+  min_ingested_at: number;
+  max_ingested_at: number;
+  created_at: number;
+  /** No query begins to read it any more; the object goes a while later. */
+  removed_at: number | null;
+  /** Live and worth merging with others of its hour. */
+  small: Flag;
+}
+
+/** A version of the schema of a topic. */
+export interface LakeSchemaRow {
+  organization_id: string;
+  topic_name: string;
+  version: number;
+  origin: 'uploaded' | 'inferred';
+  created_at: number;
+  schema: string;
+}
+
+/** A SQL query of an organization. */
+export interface QueryRow {
+  organization_id: string;
+  id: string;
+  sql: string;
+  /** QUEUED, RUNNING, SUCCEEDED, FAILED or CANCELLED. */
+  state: string;
+  username: string | null;
+  /** The node that runs it. */
+  node_id: string;
+  /** While it is queued or running its node moves this on; past it the node has gone. */
+  alive_until: number;
+  submitted_at: number;
+  completed_at: number | null;
+  bytes_scanned: number | null;
+  execution_milliseconds: number | null;
+  error: string | null;
+  /** The columns of the result as JSON. */
+  columns: string | null;
+  /** The size of the stored rows. */
+  rows_bytes: number | null;
+}
+
+/** What a task has written, as far as it is kept. */
+export interface TaskLogRow {
+  organization_id: string;
+  task_id: string;
+  /** The place of its newest line. Places only ever grow, also from one task to the next of the same name. */
+  last_position: number;
+  /** How many lines are kept, and their size. */
+  lines: number;
+  bytes: number;
+}
+
+/** Some lines of a task that follow each other. */
+export interface TaskLogChunkRow {
+  organization_id: string;
+  task_id: string;
+  /** The place of its last line; the others are right before it. */
+  last_position: number;
+  lines: number;
+  bytes: number;
+  newest_time: number;
+  /** A JSON array of lines. */
+  content: string;
 }

@@ -2,7 +2,13 @@ import type { Clock } from '../platform/clock.ts';
 import { type Random, randomToken } from '../platform/random.ts';
 import type { Database } from './database.ts';
 
-export const secretNames = ['codes', 'refresh-successors', 'object-urls', 'page-tokens'] as const;
+export const secretNames = [
+  'codes',
+  'refresh-successors',
+  'object-urls',
+  'page-tokens',
+  'task-keys',
+] as const;
 export type SecretName = (typeof secretNames)[number];
 export type Secrets = Readonly<Record<SecretName, string>>;
 
@@ -27,5 +33,6 @@ export async function loadSecrets(database: Database, clock: Clock, random: Rand
     'refresh-successors': value('refresh-successors'),
     'object-urls': value('object-urls'),
     'page-tokens': value('page-tokens'),
+    'task-keys': value('task-keys'),
   };
 }

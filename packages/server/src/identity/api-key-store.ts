@@ -83,11 +83,13 @@ export async function listApiKeys(
   return rows.map(recordOf);
 }
 
+/** How many keys people have made; those of tasks come and go with their versions. */
 export async function countApiKeys(queries: Queries, organizationId: string): Promise<number> {
   const row = await queries
     .selectFrom('api_keys')
     .select((select) => select.fn.countAll<number>().as('count'))
     .where('organization_id', '=', organizationId)
+    .where('owner_type', '!=', 'TASK')
     .where('revoked_at', 'is', null)
     .executeTakeFirst();
   return Number(row?.count ?? 0);
@@ -109,6 +111,26 @@ export async function revokeApiKeysOf(
     .set({ revoked_at: now })
     .where('organization_id', '=', organizationId)
     .where('owner_account_id', '=', accountId)
+    .where('revoked_at', 'is', null)
+    .returning('secret_hash')
+    .execute();
+  return rows.map((row) => row.secret_hash);
+}
+
+/** Revokes keys of tasks, and answers the digests of their secrets. */
+export async function revokeTaskKeys(
+  queries: Queries,
+  organizationId: string,
+  ids: readonly string[],
+  now: number,
+): Promise<string[]> {
+  if (ids.length === 0) return [];
+  const rows = await queries
+    .updateTable('api_keys')
+    .set({ revoked_at: now })
+    .where('organization_id', '=', organizationId)
+    .where('owner_type', '=', 'TASK')
+    .where('id', 'in', ids)
     .where('revoked_at', 'is', null)
     .returning('secret_hash')
     .execute();

@@ -16,6 +16,7 @@ import {
   listApiKeys,
   revokeApiKey,
   revokeApiKeysOf,
+  revokeTaskKeys,
   touchApiKey,
 } from './api-key-store.ts';
 
@@ -82,6 +83,41 @@ export class ApiKeys {
       return undefined;
     });
     return refused ?? { key: record, secret };
+  }
+
+  /**
+   * Makes the key of a version of a task, inside a transaction. It may publish to the topics given and use
+   * state; nobody revokes it by hand.
+   */
+  async createForTask(
+    queries: Queries,
+    task: { organizationId: string; taskId: string; description: string; outputs: readonly string[] },
+  ): Promise<{ id: string; secret: string }> {
+    const secret = makeApiKey(this.#random);
+    const id = randomId(this.#random);
+    await insertApiKey(queries, {
+      id,
+      organizationId: task.organizationId,
+      secretHash: digest(secret),
+      description: task.description,
+      ownerType: 'TASK',
+      ownerAccountId: undefined,
+      ownerUsername: task.taskId,
+      revocable: false,
+      queueWhitelist: task.outputs,
+      expiresAt: undefined,
+      createdAt: this.#clock.now(),
+      lastUsedAt: undefined,
+    });
+    return { id, secret };
+  }
+
+  /**
+   * Revokes keys of tasks, inside a transaction. What it answers must be given to `revoked` after the
+   * commit.
+   */
+  retireTaskKeys(queries: Queries, organizationId: string, ids: readonly string[]): Promise<string[]> {
+    return revokeTaskKeys(queries, organizationId, ids, this.#clock.now());
   }
 
   async list(organizationId: string, ownerAccountId?: string): Promise<ApiKeyRecord[]> {

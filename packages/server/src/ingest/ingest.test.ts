@@ -90,6 +90,18 @@ describe('the door to the event log', { timeout: 60_000 }, () => {
     );
   });
 
+  it('tells the lake of the bytes that go there, and of no others', async () => {
+    inLake.length = 0;
+    good(await topics.setTopic(organizationId, 'untold', { streams: [] }, undefined));
+    good(await ingest.publish(publication('untold', '{}'), { messageKey: 'k' }));
+    good(await ingest.publish(publication('told', '{"a":1}'), { messageKey: 'k' }));
+    good(await ingest.publishMany(publication('told', '[{},{}]'), {}));
+    assert.deepEqual(inLake, [
+      ['told', 7],
+      ['told', 7],
+    ]);
+  });
+
   it('says which topics need their store to be followed before it accepts a message', async () => {
     const key: StoreKey = { tableType: 'PRIMARY', pkParts: ['id'], rangePrefix: '' };
     good(await topics.setTopic(organizationId, 'stored', { store: { keys: [key], ttlInSec: 9 } }, undefined));

@@ -4,9 +4,20 @@ import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 export interface Metrics {
   /** One answered request: which operation, which status, how long it took. */
   observeRequest(operation: string, status: number, seconds: number): void;
+  /** One invocation of a task: what for, how it ended, how long it took. */
+  observeInvocation(kind: string, outcome: string, seconds: number): void;
+  /** Shows the tasks of this node, asked for whenever the figures are read. */
+  showTasks(read: () => TaskFigures): void;
   /** Shows how far consumers are, asked for whenever the figures are read. */
   showConsumers(read: () => Promise<readonly ConsumerKindFigures[]>): void;
   render(): Promise<{ contentType: string; text: string }>;
+}
+
+/** What is shown of the tasks of this node. */
+export interface TaskFigures {
+  readonly tasks: number;
+  readonly processes: number;
+  readonly busy: number;
 }
 
 /** What is shown of the consumers of one kind. */
@@ -37,6 +48,13 @@ export function createMetrics(build: { version: string }): Metrics {
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
     registers: [registry],
   });
+  const invocations = new Histogram({
+    name: 'millrace_task_invocation_duration_seconds',
+    help: 'Time of an invocation of a task, by what for and how it ended: success, error, timeout, crash or unavailable.',
+    labelNames: ['kind', 'outcome'],
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900],
+    registers: [registry],
+  });
   // Finding the series of a pair of labels costs more than adding to it, and there are few pairs.
   const series = new Map<string, ReturnType<typeof requests.labels>>();
 
@@ -49,6 +67,20 @@ export function createMetrics(build: { version: string }): Metrics {
         series.set(name, one);
       }
       one.observe(seconds);
+    },
+    observeInvocation(kind, outcome, seconds) {
+      invocations.labels(kind, outcome).observe(seconds);
+    },
+    showTasks(read) {
+      const gauge = new Gauge({
+        name: 'millrace_tasks',
+        help: 'Tasks with an active version on this node, their processes, and how many of these are at work.',
+        labelNames: ['figure'],
+        registers: [registry],
+        collect() {
+          for (const [figure, value] of Object.entries(read())) gauge.set({ figure }, value);
+        },
+      });
     },
     showConsumers(read) {
       const gauge = new Gauge({

@@ -13,6 +13,8 @@ export interface TopicsDocument {
   /** What becomes of messages to topics that are not defined. */
   readonly undefinedTopic?: TopicDefinition | undefined;
   readonly topics: ReadonlyMap<string, TopicDefinition>;
+  /** When topics were deleted that were not defined again since; those of long ago are forgotten. */
+  readonly deleted: ReadonlyMap<string, number>;
   readonly version: number;
 }
 
@@ -21,8 +23,20 @@ export const initialDocument: TopicsDocument = {
   allowUndefined: true,
   undefinedTopic: { batch: {} },
   topics: new Map(),
+  deleted: new Map(),
   version: 0,
 };
+
+/**
+ * The streams that a topic feeds. An undefined topic also feeds the stream of its own name, so that a task
+ * on it just works.
+ */
+export function streamsOf(document: TopicsDocument, topicName: string): readonly string[] {
+  const defined = document.topics.get(topicName);
+  if (defined === undefined && !document.allowUndefined) return [];
+  const streams = ((defined ?? document.undefinedTopic)?.streams ?? []).map((stream) => stream.name);
+  return defined === undefined ? [...new Set([...streams, topicName])] : streams;
+}
 
 /** What a schema cannot say about a definition: its keys and streams must make sense together. */
 export function definitionErrors(definition: TopicDefinition, at = ''): FieldError[] {

@@ -8,6 +8,7 @@ interface StoredDocument {
   readonly allowUndefined: boolean;
   readonly undefinedTopic?: TopicDefinition;
   readonly topics: readonly (readonly [string, TopicDefinition])[];
+  readonly deleted?: readonly (readonly [string, number])[];
 }
 
 export async function readTopics(queries: Queries, organizationId: string): Promise<TopicsDocument> {
@@ -18,7 +19,12 @@ export async function readTopics(queries: Queries, organizationId: string): Prom
     .executeTakeFirst();
   if (row === undefined) return initialDocument;
   const stored: StoredDocument = JSON.parse(row.document);
-  return { ...stored, topics: new Map(stored.topics), version: row.version };
+  return {
+    ...stored,
+    topics: new Map(stored.topics),
+    deleted: new Map(stored.deleted),
+    version: row.version,
+  };
 }
 
 export async function writeTopics(
@@ -31,6 +37,7 @@ export async function writeTopics(
     ...(topics.undefinedTopic === undefined ? {} : { undefinedTopic: topics.undefinedTopic }),
     // A list keeps the order, and a topic may have any name without being mistaken for a property.
     topics: [...topics.topics],
+    ...(topics.deleted.size === 0 ? {} : { deleted: [...topics.deleted] }),
   };
   const values = { version: topics.version, document: JSON.stringify(stored) };
   await queries

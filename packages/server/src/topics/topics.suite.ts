@@ -103,6 +103,19 @@ export function topicsSuite(
       assert.deepEqual(await elsewhere.get(id), before);
     });
 
+    it('remember when one was deleted, until it is defined again', async () => {
+      good(await topics.setTopic(id, 'a', { batch: {} }, undefined));
+      good(await topics.setTopic(id, 'b', { batch: {} }, undefined));
+      const before = Date.now();
+      good(await topics.deleteTopic(id, 'a', undefined));
+      good(await topics.deleteTopic(id, 'b', undefined));
+      const { deleted } = await elsewhere.get(id);
+      assert.deepEqual([...deleted.keys()], ['a', 'b']);
+      for (const at of deleted.values()) assert.ok(at >= before && at <= Date.now());
+      good(await topics.setTopic(id, 'a', {}, undefined));
+      assert.deepEqual([...(await elsewhere.get(id)).deleted.keys()], ['b']);
+    });
+
     describe('resolved for a message', () => {
       const routesOf = async (name: string, of = topics) => (await of.resolve(id, name))?.routes;
 

@@ -2,7 +2,7 @@ import type { Database } from '../database/database.ts';
 import { LoadingCache } from '../platform/cache.ts';
 import type { Clock } from '../platform/clock.ts';
 import { type FieldError, Problem, problem } from '../platform/problem.ts';
-import { definitionErrors, type TopicDefinition, type TopicsDocument } from './definition.ts';
+import { definitionErrors, streamsOf, type TopicDefinition, type TopicsDocument } from './definition.ts';
 import { readTopics, writeTopics } from './topic-store.ts';
 
 /** Where the messages of a topic go, as its definition says at this moment. */
@@ -20,14 +20,17 @@ interface Known {
 const channel = 'topics';
 /** Undefined topics have any name, so what is remembered of them is bounded. */
 const rememberedTopics = 10_000;
+const rememberedDeletionMilliseconds = 90 * 86_400_000;
 
 /** The topic definitions of organizations: read on every publish from memory, changed one at a time. */
 export class Topics {
   readonly #database: Database;
+  readonly #clock: Clock;
   readonly #known: LoadingCache<Known>;
 
   constructor(database: Database, clock: Clock) {
     this.#database = database;
+    this.#clock = clock;
     this.#known = new LoadingCache({
       load: async (id) => ({ document: await readTopics(database.query, id), resolved: new Map() }),
       clock,
@@ -43,6 +46,11 @@ export class Topics {
 
   async get(organizationId: string): Promise<TopicsDocument> {
     return (await this.#load(organizationId)).document;
+  }
+
+  /** Is told of organizations whose topics have changed; `missed` is called when some may have been missed. */
+  listen(hear: (organizationId: string) => void, missed: () => void): () => void {
+    return this.#database.listen(channel, hear, missed);
   }
 
   /** Where a message goes; undefined when there is no such topic and none may be made up. */
@@ -63,10 +71,11 @@ export class Topics {
   ): Promise<TopicsDocument | Problem> {
     const errors = definitionErrors(definition);
     if (errors.length > 0) return invalid(errors);
-    return this.#change(organizationId, expectedVersion, (document) => ({
-      ...document,
-      topics: new Map(document.topics).set(topicName, definition),
-    }));
+    return this.#change(organizationId, expectedVersion, (document) => {
+      const deleted = new Map(document.deleted);
+      deleted.delete(topicName);
+      return { ...document, topics: new Map(document.topics).set(topicName, definition), deleted };
+    });
   }
 
   setUndefined(
@@ -94,8 +103,15 @@ export class Topics {
       }
       const topics = new Map(document.topics);
       topics.delete(topicName);
-      return { ...document, topics };
+      return { ...document, topics, deleted: this.#remember(document.deleted, topicName) };
     });
+  }
+
+  /** Deletions, with one more. Whoever acts on them has done so long before they are forgotten. */
+  #remember(deleted: ReadonlyMap<string, number>, topicName: string): Map<string, number> {
+    const now = this.#clock.now();
+    const recent = [...deleted].filter(([, at]) => at > now - rememberedDeletionMilliseconds);
+    return new Map(recent).set(topicName, now);
   }
 
   async #load(organizationId: string): Promise<Known> {
@@ -134,12 +150,10 @@ function resolveIn(known: Known, topicName: string): ResolvedTopic | undefined {
   const defined = document.topics.get(topicName);
   if (defined === undefined && !document.allowUndefined) return undefined;
   const definition = defined ?? document.undefinedTopic ?? {};
-  const streams = (definition.streams ?? []).map((stream) => stream.name);
   const resolved: ResolvedTopic = {
     definition,
     routes: {
-      // An undefined topic also feeds the stream of its own name, so that a task on it just works.
-      streams: defined === undefined ? [...new Set([...streams, topicName])] : streams,
+      streams: streamsOf(document, topicName),
       lake: definition.batch !== undefined,
       store: definition.store !== undefined,
     },

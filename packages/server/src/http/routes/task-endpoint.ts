@@ -166,6 +166,7 @@ async function call(
   const isOurs = caller !== undefined && !(caller instanceof Problem);
   const gone = new AbortController();
   reply.raw.once('close', () => gone.abort());
+  allowSilence(request, run.version.settings.timeoutSec);
   return callEndpoint({
     request: {
       organization,
@@ -186,6 +187,19 @@ async function call(
     mostAnswerBytes,
     isOurCredential: () => isOurs,
   });
+}
+
+/** For queueing, starting and answering, besides the work itself. */
+const silenceSeconds = 60;
+
+/** The connection is silent while the task works, which may be longer than a connection may be otherwise. */
+function allowSilence({ raw, server }: FastifyRequest, seconds: number): void {
+  const usual = server.server.timeout;
+  const needed = (seconds + silenceSeconds) * 1000;
+  if (usual === 0 || needed <= usual) return;
+  const { socket } = raw;
+  socket.setTimeout(needed);
+  raw.once('close', () => socket.setTimeout(usual));
 }
 
 function named(request: FastifyRequest): { organizationName: string; taskId: string } {

@@ -1,0 +1,202 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { eventually } from '../harness/waiting.ts';
+import { openShop, type Shop } from './shop.ts';
+import { noTerminal, run, start, Terminal } from './terminal.ts';
+
+let shop: Shop;
+before(async () => {
+  shop = await openShop();
+  assert.equal((await run(shop, ['topic', 'set', 'clicks', '--batch', '--stream', 'clicks'])).code, 0);
+});
+after(() => shop.remove());
+
+async function writeClicks(name: string, count: number, size = 20): Promise<void> {
+  const pad = 'x'.repeat(size);
+  const lines = Array.from({ length: count }, (_value, index) =>
+    JSON.stringify({ id: `${name}-${index}`, user: `u${index % 50}`, pad }),
+  );
+  await writeFile(join(shop.directory, name), lines.join('\n'));
+}
+
+async function countOf(name: string): Promise<number> {
+  const sql = `SELECT count(*) AS n FROM clicks WHERE id LIKE '${name}-%'`;
+  const { stdout, stderr } = await run(shop, ['query', 'run', sql, '--json']);
+  assert.notEqual(stdout, '', stderr);
+  const [row] = [JSON.parse(stdout)].flat();
+  return Number(row.n);
+}
+
+const publishing = (name: string) => [
+  ...['topic', 'publish', 'clicks', '--file', name, '--key', '/user', '--id', '/id'],
+];
+
+describe('publishing a file at a terminal', { skip: noTerminal ?? false }, () => {
+  it('shows a bar with the share, the count and the rate, and then the sum', async () => {
+    await writeClicks('bar', 60_000, 100);
+    const terminal = new Terminal(shop, publishing('bar'));
+    await terminal.shows(/publishing to clicks {2}[█░]{24} +\d+ % {2}[\d,]+ {2}[\d,]+\/s/);
+    await terminal.shows(/Published 60,000 messages to clicks in [\d.]+ s \([\d,]+\/s\)\./);
+    assert.equal(await terminal.end(), 0);
+    assert.equal(await countOf('bar'), 60_000);
+  });
+
+  it('ends with ctrl-C, tells exactly how many were published, and goes on when it is run again', async () => {
+    await writeClicks('cut', 200_000, 100);
+    const terminal = new Terminal(shop, publishing('cut'));
+    await terminal.shows(/publishing to clicks {2}[█░]{24} +[1-9]\d? %/, 60_000);
+    terminal.interrupt();
+    const [, told = ''] = await terminal.shows(/Stopped after publishing ([\d,]+) messages/);
+    assert.equal(await terminal.end(), 130);
+    const published = Number(told.replaceAll(',', ''));
+    assert.ok(published > 0 && published < 200_000, told);
+    assert.equal(await countOf('cut'), published);
+    const again = await run(shop, [...publishing('cut'), '--json']);
+    assert.equal(again.code, 0, again.stderr);
+    const duplicates = published;
+    assert.deepEqual(JSON.parse(again.stdout), { accepted: 200_000 - published, duplicates, rejected: 0 });
+  });
+
+  it('reads from the terminal until ctrl-D, and ends with ctrl-C while it waits', async () => {
+    const words = ['topic', 'publish', 'clicks', '--key', '/user'];
+    const terminal = new Terminal(shop, words);
+    await terminal.shows(/Reading messages from the terminal/);
+    terminal.enter('{"id":"typed-1","user":"u"}');
+    terminal.type('\u0004');
+    await terminal.shows(/Published 1 messages/);
+    assert.equal(await terminal.end(), 0);
+    const waiting = new Terminal(shop, words);
+    await waiting.shows(/Reading messages from the terminal/);
+    waiting.interrupt();
+    assert.equal(await waiting.end(), 130);
+  });
+});
+
+describe('publishing without a terminal', () => {
+  it('draws nothing, and stops reading what never ends when it is told to', async () => {
+    const running = start(shop, ['topic', 'publish', 'clicks', '--key', '/user']);
+    running.child.stdin?.write('{"id":"pipe-1","user":"u"}\n{"id":"pipe-2","user":"u"}\n');
+    await eventually('both are there', 20_000, async () =>
+      (await countOf('pipe')) === 2 ? true : undefined,
+    );
+    running.child.kill('SIGTERM');
+    const { code, stderr } = await running.ended;
+    assert.equal(code, 130);
+    assert.match(stderr, /Stopped after publishing 2 messages/);
+    assert.ok(!stderr.includes('\u001b'), stderr);
+  });
+
+  it('tells which records were refused and why', async () => {
+    const input = '{"user":"u"}\nnonsense\n{"nobody":1}\n';
+    const { code, stdout, stderr } = await run(
+      shop,
+      ['topic', 'publish', 'clicks', '--key', '/user', '--json'],
+      input,
+    );
+    assert.equal(code, 1);
+    assert.deepEqual(JSON.parse(stdout), { accepted: 1, duplicates: 0, rejected: 2 });
+    assert.match(stderr, /record 2 rejected: .*MALFORMED_JSON[\s\S]*record 3 rejected: .*\/user/);
+  });
+
+  it('takes CSV, and refuses what is none before it publishes more', async () => {
+    const good = 'id,user,n\ncsv-1,a,1\ncsv-2,"b, c",2\n';
+    const words = ['topic', 'publish', 'clicks', '--format', 'csv', '--key', '/user'];
+    assert.equal((await run(shop, words, good)).code, 0);
+    assert.equal(await countOf('csv'), 2);
+    const bad = await run(shop, words, 'id,user\ncsv-3,"open');
+    assert.equal(bad.code, 1);
+    assert.match(bad.stderr, /ends inside a quoted field/);
+  });
+
+  it('holds little of a large file in memory', async () => {
+    await writeClicks('large', 300_000, 400);
+    const limited = {
+      ...shop,
+      environment: { ...shop.environment, NODE_OPTIONS: '--max-old-space-size=96' },
+    };
+    const { code, stderr } = await run(limited, publishing('large'));
+    assert.equal(code, 0, stderr);
+    assert.match(stderr, /Published 300,000 messages/);
+  });
+});
+
+describe('following a topic', () => {
+  it('shows messages as they come, with nothing in them that steers the terminal', {
+    skip: noTerminal ?? false,
+  }, async () => {
+    const terminal = new Terminal(shop, ['topic', 'tail', 'clicks']);
+    await terminal.shows(/Waiting for messages of clicks/);
+    const hostile = JSON.stringify({ text: '\u001b]0;owned\u0007\u009b2J', user: 'u' });
+    const words = ['topic', 'publish', 'clicks', '--message', hostile, '--message-key', 'k\u001b[31m'];
+    const seen = eventually('a message is shown', 30_000, async () => {
+      await run(shop, words);
+      return terminal.text.includes('owned') ? true : undefined;
+    });
+    await seen;
+    terminal.interrupt();
+    assert.equal(await terminal.end(), 130);
+    assert.ok(!terminal.raw.includes('\u001b]0;') && !terminal.raw.includes('\u009b'), terminal.raw);
+    assert.ok(!terminal.raw.includes('k\u001b[31m'));
+  });
+
+  it('gives lines of JSON to programs, and ends when nobody reads any more', async () => {
+    const running = start(shop, ['topic', 'tail', 'clicks', '--json', '--key', 'tailed']);
+    await eventually('a message is there', 30_000, async () => {
+      await run(shop, ['topic', 'publish', 'clicks', '--message', '{"n":1}', '--message-key', 'tailed']);
+      return running.output().stdout.includes('\n') ? true : undefined;
+    });
+    const [line = ''] = running.output().stdout.split('\n');
+    assert.deepEqual(JSON.parse(line).body, { n: 1 });
+    assert.equal(JSON.parse(line).messageKey, 'tailed');
+    running.child.stdout?.destroy();
+    await eventually('the command ends', 30_000, async () => {
+      await run(shop, ['topic', 'publish', 'clicks', '--message', '{"n":2}', '--message-key', 'tailed']);
+      return running.child.exitCode ?? undefined;
+    });
+    assert.equal(running.child.exitCode, 0);
+  });
+});
+
+describe('uploading code', { skip: noTerminal ?? false }, () => {
+  it('ends with ctrl-C in the middle, and nothing of it is there', async () => {
+    const folder = join(shop.directory, 'heavy');
+    await mkdir(folder);
+    await writeFile(join(folder, 'index.mjs'), 'export const handler = async () => ({});');
+    await writeFile(join(folder, 'noise.bin'), randomBytes(120_000_000));
+    const terminal = new Terminal(shop, ['task', 'deploy', 'heavy', '--code', 'heavy']);
+    await terminal.shows(/uploading heavy {2}[█░]{24} +\d+ %/, 60_000);
+    terminal.interrupt();
+    assert.equal(await terminal.end(), 130);
+    const status = await run(shop, ['task', 'status', 'heavy']);
+    assert.ok(status.code === 4 || /NOTFOUND/.test(status.stdout), status.stdout + status.stderr);
+  });
+});
+
+describe('downloading', () => {
+  it('saves a file whole under its name, and nothing when it fails', async () => {
+    await writeClicks('down', 100);
+    assert.equal((await run(shop, publishing('down'))).code, 0);
+    await countOf('down');
+    const listed = await run(shop, ['topic', 'files', 'clicks', '--json', '--limit', '1']);
+    const { key, size } = JSON.parse(listed.stdout);
+    const saved = await run(shop, ['topic', 'download', 'clicks', key, '--output', 'one.parquet', '--json']);
+    assert.deepEqual(JSON.parse(saved.stdout), { file: 'one.parquet' }, saved.stderr);
+    const piped = start(shop, ['topic', 'download', 'clicks', key, '--output', '-']);
+    const chunks: Buffer[] = [];
+    piped.child.stdout
+      ?.setEncoding('latin1')
+      .on('data', (text: string) => chunks.push(Buffer.from(text, 'latin1')));
+    await piped.ended;
+    assert.equal(Buffer.concat(chunks).length, size);
+    const missing = await run(shop, ['topic', 'download', 'clicks', `${key}x`]);
+    assert.equal(missing.code, 4, missing.stderr);
+    const files = await readdir(shop.directory);
+    assert.deepEqual(
+      files.filter((name) => name.endsWith('.part')),
+      [],
+    );
+  });
+});

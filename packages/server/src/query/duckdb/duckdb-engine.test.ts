@@ -1,0 +1,3 @@
+import { duckdbEngineSuite } from './duckdb-engine.suite.ts';
+
+duckdbEngineSuite('in plain processes', 'none');

@@ -1,0 +1,47 @@
+/** What a task reads and writes. */
+export interface Wiring {
+  readonly taskId: string;
+  /** The streams it reads. */
+  readonly inputs: readonly string[];
+  /** The topics it publishes to. */
+  readonly outputs: readonly string[];
+}
+
+interface Step {
+  readonly task: Wiring;
+  /** How it was reached, as a person reads it. */
+  readonly path: readonly string[];
+}
+
+/**
+ * Looks for a way from the outputs of a task back to its inputs, through streams and other tasks, and
+ * answers the shortest one: task, topic, stream, task and so on. `streamsOf` tells which streams a topic
+ * feeds.
+ */
+export function findCycle(
+  start: Wiring,
+  others: readonly Wiring[],
+  streamsOf: (topicName: string) => readonly string[],
+): readonly string[] | undefined {
+  const tasks = [start, ...others.filter((task) => task.taskId !== start.taskId)];
+  const readers = new Map<string, Wiring[]>();
+  for (const task of tasks) {
+    for (const stream of task.inputs) readers.set(stream, [...(readers.get(stream) ?? []), task]);
+  }
+  const seen = new Set<string>();
+  const waiting: Step[] = [{ task: start, path: [`task ${start.taskId}`] }];
+  for (const { task, path } of waiting) {
+    for (const topic of task.outputs) {
+      for (const stream of streamsOf(topic)) {
+        for (const reader of readers.get(stream) ?? []) {
+          const next = [...path, `topic ${topic}`, `stream ${stream}`, `task ${reader.taskId}`];
+          if (reader.taskId === start.taskId) return next;
+          if (seen.has(reader.taskId)) continue;
+          seen.add(reader.taskId);
+          waiting.push({ task: reader, path: next });
+        }
+      }
+    }
+  }
+  return undefined;
+}

@@ -1,0 +1,3 @@
+import { handlersSuite } from './handlers.suite.ts';
+
+handlersSuite('without a sandbox', { sandbox: 'none' });

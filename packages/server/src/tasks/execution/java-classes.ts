@@ -1,0 +1,40 @@
+import { execFile } from 'node:child_process';
+import { chmod, mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Host } from './host.ts';
+
+const compileMilliseconds = 60_000;
+
+/** Compiles the Java bootstrap with the compiler of the host, the first time it is needed. */
+export class JavaClasses {
+  readonly #host: Host;
+  #compiled: Promise<string> | undefined;
+
+  constructor(host: Host) {
+    this.#host = host;
+  }
+
+  /** The folder with the classes. */
+  directory(): Promise<string> {
+    this.#compiled ??= this.#compile().catch((error: unknown) => {
+      this.#compiled = undefined;
+      throw error;
+    });
+    return this.#compiled;
+  }
+
+  async #compile(): Promise<string> {
+    const { java, directory, bootstraps } = this.#host;
+    if (java === undefined) throw new Error('This host has no JDK.');
+    const classes = join(directory, 'java');
+    await mkdir(classes, { recursive: true });
+    await chmod(classes, 0o755);
+    const parameters = ['-nowarn', '-d', classes, join(bootstraps, 'Bootstrap.java')];
+    await new Promise<void>((resolve, reject) => {
+      execFile(java.compiler, parameters, { timeout: compileMilliseconds }, (error) =>
+        error === null ? resolve() : reject(error),
+      );
+    });
+    return classes;
+  }
+}

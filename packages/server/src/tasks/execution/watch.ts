@@ -1,0 +1,74 @@
+/** Looks at what processes use, and ends those that use more than they may. */
+import { lstat, opendir } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { RunnableVersion } from '../version.ts';
+import { mebibyte, runtimeMemoryMb, temporarySpace } from './limits.ts';
+import { standBack, treeOf, useOf } from './process-tree.ts';
+import { kindOf } from './programs.ts';
+import type { TaskProcess } from './task-process.ts';
+
+/** Of the small Node process in front of a runtime in a sandbox. */
+const forwarderMb = 24;
+const mostFiles = 20_000;
+/** More processes than this are more than a task usually needs. */
+const crowd = 12;
+
+/** What is remembered about a process between two looks. */
+interface Memory {
+  idleFrom: number;
+  seconds: number;
+}
+
+const remembered = new WeakMap<TaskProcess, Memory>();
+
+export function inspect(process: TaskProcess, version: RunnableVersion, idleProcessorSeconds: number): void {
+  if (process.pid === undefined || process.state === 'ended') return;
+  const tree = treeOf(process.pid);
+  if (tree.length > crowd) tree.forEach(standBack);
+  const use = useOf(tree);
+  const kind = kindOf(version.runtime);
+  const ownMb = runtimeMemoryMb(kind) + (process.launch.sandboxed && kind !== 'node' ? forwarderMb : 0);
+  if (use.memoryBytes > (version.memoryMb + ownMb) * mebibyte) {
+    const message = `The process used more than its ${version.memoryMb} MB of memory.`;
+    process.breakLimit({ type: 'Runtime.OutOfMemory', message });
+    return;
+  }
+  const memory = remembered.get(process);
+  if (process.state !== 'idle' || memory === undefined || memory.idleFrom !== process.idleSince) {
+    remembered.set(process, { idleFrom: process.idleSince, seconds: use.processorSeconds });
+  } else if (use.processorSeconds - memory.seconds > idleProcessorSeconds) {
+    const message = `The process used ${idleProcessorSeconds} seconds of processor time with nothing to do.`;
+    process.breakLimit({ type: 'Runtime.BusyWhileIdle', message });
+  }
+}
+
+/** For a process that writes to the host's disk. In a sandbox its file system has the size itself. */
+export async function inspectDisk(process: TaskProcess): Promise<void> {
+  const folder = process.launch.temporary;
+  if (folder === undefined || process.state === 'ended') return;
+  const { bytes, files } = await sizeOf(folder);
+  if (bytes <= temporarySpace && files <= mostFiles) return;
+  const message = `The process put more than ${temporarySpace / mebibyte} MB or ${mostFiles} files into its tmp.`;
+  process.breakLimit({ type: 'Runtime.DiskFull', message });
+}
+
+async function sizeOf(folder: string): Promise<{ bytes: number; files: number }> {
+  let bytes = 0;
+  let files = 0;
+  const folders = [folder];
+  for (let next = folders.pop(); next !== undefined && files <= mostFiles; next = folders.pop()) {
+    try {
+      for await (const entry of await opendir(next)) {
+        files += 1;
+        const path = join(next, entry.name);
+        if (entry.isDirectory()) folders.push(path);
+        // What it takes on the disk: a file with holes is not as large as it says.
+        else bytes += (await lstat(path)).blocks * 512;
+        if (files > mostFiles || bytes > temporarySpace) return { bytes, files };
+      }
+    } catch {
+      // Removed while it was looked at.
+    }
+  }
+  return { bytes, files };
+}

@@ -1,0 +1,8 @@
+import { openTestSqlite } from '../consumers/consumers.fixture.ts';
+import { streamsSuite } from './streams/streams.suite.ts';
+import { taskNodesSuite } from './task-nodes.suite.ts';
+import { tasksSuite } from './tasks.suite.ts';
+
+tasksSuite('SQLite', openTestSqlite);
+taskNodesSuite('SQLite', openTestSqlite);
+streamsSuite('SQLite', openTestSqlite);
