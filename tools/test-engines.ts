@@ -59,7 +59,7 @@ const patterns = [
   'packages/*/src/**/*.engine.test.ts',
   'acceptance/**/*.engine.test.ts',
   // What people do is tested once more with everything in PostgreSQL: the harness looks for one.
-  'acceptance/{sign-up,sign-in,passwords,organizations,api-keys,access-table,topics,state,query}.test.ts',
+  'acceptance/{sign-up,sign-in,passwords,organizations,api-keys,access-table,topics,state,query,lake,tasks,task-deployments}.test.ts',
 ];
 
 async function main(): Promise<number> {

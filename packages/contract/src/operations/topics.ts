@@ -98,7 +98,7 @@ export function topicOperations(types: Types, limits: Limits) {
       parameters: { path: inTopic },
       body: { schema: types.UpdateTopicSchemaRequest },
       responses: { 200: { description: 'It was the same already.' }, 201: { description: 'Changed.' } },
-      problems: ['SCHEMA_INVALID'],
+      problems: ['SCHEMA_INVALID', 'TOPIC_NOT_FOUND'],
       limits: { bodyBytes: 2 * limits.schemaBytes },
       example: { path: clicks, body: schemaDocument },
     },
@@ -157,7 +157,7 @@ export function topicOperations(types: Types, limits: Limits) {
         }),
       },
       responses: { 200: { description: 'The URL.', schema: types.FileDownloadUrlResponse } },
-      problems: ['BATCH_REQUIRED', 'FILE_NOT_FOUND'],
+      problems: ['BATCH_REQUIRED', 'FILE_NOT_FOUND', 'TOPIC_NOT_FOUND'],
       example: {
         path: clicks,
         query: { key: fileKey },

@@ -187,6 +187,13 @@ const examples: readonly Example[] = [
   numberExample('lakeUpkeepSeconds', 'MILLRACE_LAKE_UPKEEP_SECONDS', 30, 1, 86_400),
   numberExample('lakeDeletedTopicHours', 'MILLRACE_LAKE_DELETED_TOPIC_HOURS', 24, 0, 87_600),
   numberExample('lakeCacheBytes', 'MILLRACE_LAKE_CACHE_BYTES', 10 * 2 ** 30, 2 ** 20, 2 ** 49),
+  numberExample('queryMemoryBytes', 'MILLRACE_QUERY_MEMORY_BYTES', 2 ** 30, 2 ** 26, 2 ** 49),
+  numberExample('queryThreads', 'MILLRACE_QUERY_THREADS', 0, 0, 1024),
+  numberExample('queryTemporaryBytes', 'MILLRACE_QUERY_TEMPORARY_BYTES', 4 * 2 ** 30, 0, 2 ** 49),
+  numberExample('queryResultBytes', 'MILLRACE_QUERY_RESULT_BYTES', 2 ** 30, 1024, 2 ** 49),
+  numberExample('querySeconds', 'MILLRACE_QUERY_SECONDS', 600, 1, 3600),
+  numberExample('queryConcurrency', 'MILLRACE_QUERY_CONCURRENCY', 2, 1, 1000),
+  numberExample('queryTotalConcurrency', 'MILLRACE_QUERY_TOTAL_CONCURRENCY', 4, 1, 1000),
   {
     key: 'taskSandbox',
     name: 'MILLRACE_TASK_SANDBOX',

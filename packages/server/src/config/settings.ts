@@ -142,7 +142,7 @@ const settings = {
     'MILLRACE_QUERY_MEMORY_BYTES',
     'The memory that one SQL query may use.',
     2 ** 30,
-    integer(2 ** 26, 2 ** 50),
+    integer(2 ** 26, 2 ** 49),
   ),
   queryThreads: setting(
     'MILLRACE_QUERY_THREADS',
@@ -154,13 +154,13 @@ const settings = {
     'MILLRACE_QUERY_TEMPORARY_BYTES',
     'The space on disk that one SQL query may use for what does not fit its memory.',
     4 * 2 ** 30,
-    integer(0, 2 ** 50),
+    integer(0, 2 ** 49),
   ),
   queryResultBytes: setting(
     'MILLRACE_QUERY_RESULT_BYTES',
     'How large the result of a SQL query may be.',
     2 ** 30,
-    integer(1024, 2 ** 50),
+    integer(1024, 2 ** 49),
   ),
   querySeconds: setting('MILLRACE_QUERY_SECONDS', 'How long a SQL query may run.', 600, integer(1, 3600)),
   queryConcurrency: setting(
