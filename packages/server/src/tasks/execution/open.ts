@@ -6,6 +6,7 @@ import type { Random } from '../../platform/random.ts';
 import type { RunnableVersion, Runtime } from '../version.ts';
 import type { Execution, OutputLine, TaskPool } from './execution.ts';
 import { type Host, openHost } from './host.ts';
+import { type HidePaths, pathsHidden, withoutPaths } from './host-paths.ts';
 import { JavaClasses } from './java-classes.ts';
 import { prepareLaunch, type Surroundings } from './launch.ts';
 import { idleLimitMs, idleProcessorSeconds, startLimitMs, watchIntervalMs } from './limits.ts';
@@ -99,7 +100,7 @@ class ProcessExecution {
   }
 
   open(version: RunnableVersion): TaskPool {
-    return this.#open(version);
+    return withoutPaths(this.#open(version), this.#hide(version));
   }
 
   async probe(
@@ -109,7 +110,7 @@ class ProcessExecution {
     const pool = this.#open({ ...version, concurrency: 1 });
     try {
       const error = await pool.tryStart(signal);
-      return error === undefined ? { ok: true } : { ok: false, error };
+      return error === undefined ? { ok: true } : { ok: false, error: this.#hide(version)(error) };
     } finally {
       await pool.close();
     }
@@ -128,7 +129,7 @@ class ProcessExecution {
     let staged: Promise<StagedCode> | undefined;
     const start: PoolOptions['start'] = async (events) => {
       if (refused !== undefined) throw new Error(refused);
-      staged ??= stageCode(this.#around.host, resolve(version.codeDirectory), this.#around.random);
+      staged ??= this.#stage(version);
       staged.catch(() => {
         // Tried anew by the next start.
         staged = undefined;
@@ -147,6 +148,30 @@ class ProcessExecution {
     });
     this.#pools.set(pool, version);
     return pool;
+  }
+
+  /** What goes wrong here is a fault of ours: people are told no more than that, and the log has the rest. */
+  async #stage(version: RunnableVersion): Promise<StagedCode> {
+    try {
+      return await stageCode(this.#around.host, resolve(version.codeDirectory), this.#around.random);
+    } catch (error) {
+      const { taskId } = version;
+      this.#options.log.error(
+        { event: 'task.staging', taskId, error },
+        'the code of a task cannot be laid out',
+      );
+      throw new Error('The service could not lay out the code. Its operator finds the reason in the log.', {
+        cause: error,
+      });
+    }
+  }
+
+  #hide(version: RunnableVersion): HidePaths {
+    const { directory } = this.#around.host;
+    return pathsHidden(
+      [resolve(version.codeDirectory)],
+      [directory, resolve(this.#options.scratchDirectory)],
+    );
   }
 
   async #start(version: RunnableVersion, code: StagedCode, events: ProcessEvents): Promise<TaskProcess> {
