@@ -94,7 +94,9 @@ async function main(): Promise<number> {
 /** True when a test failed. */
 async function runTests(environment: Record<string, string>, interrupted: AbortSignal): Promise<boolean> {
   const files: string[] = [];
-  for await (const file of glob(patterns, { exclude: ['**/node_modules/**'] })) files.push(file);
+  // Files that are named are run alone.
+  const wanted = process.argv.length > 2 ? process.argv.slice(2) : patterns;
+  for await (const file of glob(wanted, { exclude: ['**/node_modules/**'] })) files.push(file);
   if (files.length === 0) {
     console.log('There is no test of an engine.');
     return false;
