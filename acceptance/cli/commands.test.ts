@@ -20,7 +20,7 @@ const having = (variables: Readonly<Record<string, string>>) => ({
   environment: { ...shop.environment, ...variables },
 });
 
-describe('the exit code', () => {
+describe('the exit code', { timeout: 600_000 }, () => {
   it('is 0 where it worked', async () => {
     for (const words of [['--version'], ['help'], ['topic', 'list'], ['topic', 'set', 'clicks', '--batch']])
       assert.equal((await run(shop, words)).code, 0, words.join(' '));
@@ -56,7 +56,7 @@ describe('the exit code', () => {
   });
 });
 
-describe('with --json', () => {
+describe('with --json', { timeout: 600_000 }, () => {
   it('data is JSON on stdout and errors are JSON on stderr', async () => {
     const set = await run(shop, ['state', 'set', 'user', '1', '--attributes', '{"n":1}', '--json']);
     assert.equal(JSON.parse(set.stdout).version, 1, set.stderr);
@@ -84,7 +84,7 @@ describe('with --json', () => {
   });
 });
 
-describe('secrets', () => {
+describe('secrets', { timeout: 600_000 }, () => {
   it('are printed once, where a key is made, and by nothing else', async () => {
     const home = having({ MILLRACE_API_KEY: '' });
     const username = (await run(having({}), ['key', 'list', '--json'])).stdout;
@@ -115,7 +115,7 @@ describe('secrets', () => {
   });
 });
 
-describe('output', () => {
+describe('output', { timeout: 600_000 }, () => {
   it('ends quietly when its reader has had enough', async () => {
     const script = `"${process.execPath}" "${program}" help | head -n 1; echo "\${PIPESTATUS[0]}"`;
     const { stdout, stderr } = await promisify(execFile)('bash', ['-c', script], { env: shop.environment });

@@ -4,7 +4,7 @@ import { newPlace, run } from './terminal.ts';
 
 const events = 20_000;
 
-describe('the tour', { timeout: 170_000 }, () => {
+describe('the tour', { timeout: 600_000 }, () => {
   it('shows figures that agree with each other, within a minute', async () => {
     const place = await newPlace({ MILLRACE_DATABASE_URL: 'postgres://not.for.the.tour/' });
     try {

@@ -32,7 +32,7 @@ async function showsNoSecret(terminal: Terminal): Promise<void> {
     if (secret !== undefined) assert.ok(!terminal.raw.includes(secret), 'a secret is shown');
 }
 
-describe('signing in at a terminal', { skip: noTerminal ?? false }, () => {
+describe('signing in at a terminal', { skip: noTerminal ?? false, timeout: 600_000 }, () => {
   it('makes an account: name, email, password and the mailed code are asked for', async () => {
     const username = fresh('cli');
     const email = `${username}@example.com`;

@@ -44,7 +44,7 @@ const environment = () => ({
   XDG_CONFIG_HOME: join(folder, 'config'),
 });
 
-describe('packed packages', { timeout: 240_000 }, () => {
+describe('packed packages', { timeout: 600_000 }, () => {
   it('hold built code and declarations, and no tests nor sources', async () => {
     for (const name of names) {
       const place = join(app(), 'node_modules/@millrace', name);

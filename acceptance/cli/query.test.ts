@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { eventually } from '../harness/waiting.ts';
 import { openShop, type Shop } from './shop.ts';
 import { noTerminal, run, Terminal } from './terminal.ts';
 
@@ -19,7 +20,7 @@ after(() => shop.remove());
 
 const views = 'SELECT page, count(*) AS views FROM visits GROUP BY page ORDER BY views DESC';
 
-describe('the prompt of queries', { skip: noTerminal ?? false }, () => {
+describe('the prompt of queries', { skip: noTerminal ?? false, timeout: 600_000 }, () => {
   it('runs statements over several lines, also pasted ones, shows tables and remembers', async () => {
     const terminal = new Terminal(shop, ['query']);
     await terminal.shows(/millrace> /);
@@ -69,7 +70,10 @@ describe('the prompt of queries', { skip: noTerminal ?? false }, () => {
     terminal.interrupt();
     await terminal.shows(/millrace> /);
     terminal.enter('SELECT count(*) AS n FROM range(1000000000) a, range(1000000000) b;');
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    await eventually('the query runs', 30_000, async () => {
+      const { stdout: latest } = await run(shop, ['query', 'history', '--json', '--limit', '1']);
+      return latest.includes('"RUNNING"') ? true : undefined;
+    });
     terminal.interrupt();
     await terminal.shows(/cancelled/);
     await terminal.shows(/millrace> /);
@@ -90,7 +94,7 @@ describe('the prompt of queries', { skip: noTerminal ?? false }, () => {
   });
 });
 
-describe('running one query', () => {
+describe('running one query', { timeout: 600_000 }, () => {
   it('prints an aligned table as data and the rest as remarks', async () => {
     const { code, stdout, stderr } = await run(shop, ['query', 'run', views]);
     assert.equal(code, 0, stderr);

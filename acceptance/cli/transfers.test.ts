@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { within } from '../harness/service.ts';
 import { eventually } from '../harness/waiting.ts';
 import { openShop, type Shop } from './shop.ts';
 import { noTerminal, run, start, Terminal } from './terminal.ts';
@@ -34,7 +35,7 @@ const publishing = (name: string) => [
   ...['topic', 'publish', 'clicks', '--file', name, '--key', '/user', '--id', '/id'],
 ];
 
-describe('publishing a file at a terminal', { skip: noTerminal ?? false }, () => {
+describe('publishing a file at a terminal', { skip: noTerminal ?? false, timeout: 600_000 }, () => {
   it('shows a bar with the share, the count and the rate, and then the sum', async () => {
     await writeClicks('bar', 60_000, 100);
     const terminal = new Terminal(shop, publishing('bar'));
@@ -75,7 +76,7 @@ describe('publishing a file at a terminal', { skip: noTerminal ?? false }, () =>
   });
 });
 
-describe('publishing without a terminal', () => {
+describe('publishing without a terminal', { timeout: 600_000 }, () => {
   it('draws nothing, and stops reading what never ends when it is told to', async () => {
     const running = start(shop, ['topic', 'publish', 'clicks', '--key', '/user']);
     running.child.stdin?.write('{"id":"pipe-1","user":"u"}\n{"id":"pipe-2","user":"u"}\n');
@@ -123,7 +124,7 @@ describe('publishing without a terminal', () => {
   });
 });
 
-describe('following a topic', () => {
+describe('following a topic', { timeout: 600_000 }, () => {
   it('shows messages as they come, with nothing in them that steers the terminal', {
     skip: noTerminal ?? false,
   }, async () => {
@@ -160,7 +161,7 @@ describe('following a topic', () => {
   });
 });
 
-describe('uploading code', { skip: noTerminal ?? false }, () => {
+describe('uploading code', { skip: noTerminal ?? false, timeout: 600_000 }, () => {
   it('ends with ctrl-C in the middle, and nothing of it is there', async () => {
     const folder = join(shop.directory, 'heavy');
     await mkdir(folder);
@@ -171,11 +172,11 @@ describe('uploading code', { skip: noTerminal ?? false }, () => {
     terminal.interrupt();
     assert.equal(await terminal.end(), 130);
     const status = await run(shop, ['task', 'status', 'heavy']);
-    assert.ok(status.code === 4 || /NOTFOUND/.test(status.stdout), status.stdout + status.stderr);
+    assert.equal(status.code, 4, status.stdout + status.stderr);
   });
 });
 
-describe('downloading', () => {
+describe('downloading', { timeout: 600_000 }, () => {
   it('saves a file whole under its name, and nothing when it fails', async () => {
     await writeClicks('down', 100);
     assert.equal((await run(shop, publishing('down'))).code, 0);
@@ -198,5 +199,45 @@ describe('downloading', () => {
       files.filter((name) => name.endsWith('.part')),
       [],
     );
+  });
+});
+
+describe('publishing that fails', { timeout: 600_000 }, () => {
+  it('stops reading at once when the key is refused, however much there is to read', async () => {
+    const stranger = { ...shop, environment: { ...shop.environment, MILLRACE_API_KEY: 'mr_wrong' } };
+    const running = start(stranger, ['topic', 'publish', 'clicks', '--key', '/user']);
+    const lines = '{"user":"u"}\n'.repeat(5_000);
+    const feeding = setInterval(() => running.child.stdin?.write(lines), 20);
+    try {
+      const { code, stderr } = await within(running.ended, 30_000, 'it did not end');
+      assert.equal(code, 3, stderr);
+      assert.match(stderr, /Stopped after publishing 0 messages/);
+    } finally {
+      clearInterval(feeding);
+    }
+  });
+
+  it('tells what is certain when the service is gone', async () => {
+    const other = await openShop();
+    try {
+      const lines = Array.from(
+        { length: 300_000 },
+        (_value, index) => `{"id":"i${index}","user":"u${index % 9}"}`,
+      );
+      await writeFile(join(other.directory, 'many'), lines.join('\n'));
+      const words = ['topic', 'publish', 'clicks', '--file', 'many', '--key', '/user', '--id', '/id'];
+      const running = start(other, words);
+      const tail = start(other, ['topic', 'tail', 'clicks', '--json', '--limit', '1']);
+      await within(tail.ended, 60_000, 'nothing was published');
+      await other.service.kill();
+      const { code, stderr } = await within(running.ended, 60_000, 'it did not end');
+      assert.equal(code, 1, stderr);
+      assert.match(
+        stderr,
+        /Stopped after publishing at least [\d,]+ messages[\s\S]*Run it again[\s\S]*could not be reached/,
+      );
+    } finally {
+      await other.remove();
+    }
   });
 });

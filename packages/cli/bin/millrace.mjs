@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { constants } from 'node:os';
+import module, { createRequire } from 'node:module';
+import { constants, homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -12,6 +12,8 @@ const here = dirname(fileURLToPath(import.meta.url));
 const main = existsSync(join(here, '../dist/main.js')) ? '../dist/main.js' : '../src/main.ts';
 
 if (Number(process.versions.node.split('.')[0]) >= oldest) {
+  // Compiling is most of what a short command does. Where the cache cannot be kept, it does without.
+  module.enableCompileCache(join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'millrace'));
   const { run } = await import(main);
   process.exitCode = await run(process.argv.slice(2));
 } else {

@@ -47,10 +47,15 @@ function credentialOf(
   apiKey: string | undefined,
   kept: Profile,
   profiles: Profiles,
-): Pick<MillraceOptions, 'apiKey' | 'session' | 'onTokens'> {
+): Pick<MillraceOptions, 'apiKey' | 'session' | 'onTokens' | 'latestTokens'> {
   if (apiKey !== undefined) return { apiKey };
   if (kept.apiKey !== undefined) return { apiKey: kept.apiKey };
-  return { session: kept.session, onTokens: (session) => profiles.update({ session }) };
+  return {
+    session: kept.session,
+    onTokens: (session) => profiles.update({ session }),
+    // Another command may have refreshed it, in another terminal.
+    latestTokens: async () => (await profiles.profile()).session,
+  };
 }
 
 function originOf(url: string): string {

@@ -11,7 +11,7 @@ const root = join(import.meta.dirname, '../../..');
 describe('help', () => {
   it('lists every noun, the options of all, and the exit codes', () => {
     const text = helpOf(commands, []);
-    for (const { path } of commands) assert.ok(text.includes(`  ${path[0]} `), path[0]);
+    for (const { path } of commands) assert.ok(text.includes(`  ${path[0]} `), path.join(' '));
     for (const code of [' 0 ', ' 1 ', ' 2 ', ' 3 ', ' 4 ', ' 130 ']) assert.ok(text.includes(code), code);
     assert.match(text, /--api-key <key>\s+.*MILLRACE_API_KEY/);
   });

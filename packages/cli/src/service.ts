@@ -30,7 +30,7 @@ export async function runService(
   signal: AbortSignal,
 ): Promise<RunningService> {
   const entry = fileURLToPath(import.meta.resolve('@millrace/server/main'));
-  const child = spawn(process.execPath, [entry], {
+  const child = spawn(process.execPath, ['--disable-sigusr1', entry], {
     env: environment,
     stdio: ['ignore', 'pipe', 'inherit'],
     // So that ctrl-C reaches this process only, which then ends the service in order.

@@ -30,6 +30,7 @@ export class SessionCredentials implements Credentials {
     signal: AbortSignal | undefined,
   ) => Promise<SessionTokens | undefined>;
   readonly #onTokens: ((tokens: SessionTokens) => void | Promise<void>) | undefined;
+  readonly #latest: (() => Promise<SessionTokens | undefined>) | undefined;
   #tokens: SessionTokens;
   #renewing: Promise<boolean> | undefined;
 
@@ -37,7 +38,9 @@ export class SessionCredentials implements Credentials {
     tokens: SessionTokens,
     refresh: (refreshToken: string, signal: AbortSignal | undefined) => Promise<SessionTokens | undefined>,
     onTokens?: (tokens: SessionTokens) => void | Promise<void>,
+    latest?: () => Promise<SessionTokens | undefined>,
   ) {
+    this.#latest = latest;
     this.#tokens = tokens;
     this.#refresh = refresh;
     this.#onTokens = onTokens;
@@ -61,6 +64,12 @@ export class SessionCredentials implements Credentials {
   }
 
   async #renew(): Promise<boolean> {
+    const latest = await this.#latest?.();
+    if (latest !== undefined && latest.refreshToken !== this.#tokens.refreshToken) {
+      // Somebody who shares the session has refreshed it. Using the old token again would end it for all.
+      this.#tokens = latest;
+      return true;
+    }
     // Not ended by the signal of the call that happened to find out: others wait for it as well.
     const tokens = await this.#refresh(this.#tokens.refreshToken, undefined);
     if (tokens === undefined) return false;

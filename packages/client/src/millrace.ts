@@ -25,6 +25,11 @@ export interface MillraceOptions {
   readonly session?: SessionTokens | undefined;
   /** Is told of new tokens when the session was refreshed, to keep them. */
   readonly onTokens?: ((tokens: SessionTokens) => void | Promise<void>) | undefined;
+  /**
+   * Answers the tokens that were kept last, where several programs share a session. It is asked before a
+   * refresh: a refresh token is good for one use, and using one again ends the session for everybody.
+   */
+  readonly latestTokens?: (() => Promise<SessionTokens | undefined>) | undefined;
   readonly retry?: RetryOptions | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Sends requests; the global `fetch` unless given. */
@@ -107,11 +112,11 @@ export class Millrace {
    * ```
    */
   withSession(session: SessionTokens, onTokens?: MillraceOptions['onTokens']): Millrace {
-    return new Millrace({ ...this.#options, apiKey: undefined, session, onTokens });
+    return new Millrace({ ...this.#options, apiKey: undefined, latestTokens: undefined, session, onTokens });
   }
 
   #credentials(): Credentials {
-    const { apiKey, session, onTokens, endpoint, retry, headers, fetch } = this.#options;
+    const { apiKey, session, onTokens, latestTokens, endpoint, retry, headers, fetch } = this.#options;
     if (apiKey !== undefined) return apiKeyCredentials(apiKey);
     if (session === undefined) return noCredentials;
     const open = new Transport({ endpoint, credentials: noCredentials, retry, headers, fetch });
@@ -119,6 +124,6 @@ export class Millrace {
       const answer = await open.call('signInRefreshToken', { body: { refreshToken } });
       return answer.result;
     };
-    return new SessionCredentials(session, refresh, onTokens);
+    return new SessionCredentials(session, refresh, onTokens, latestTokens);
   }
 }

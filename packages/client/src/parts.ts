@@ -5,6 +5,6 @@
  */
 export { apiKeyCredentials, type Credentials } from './credentials.ts';
 export { MillraceError } from './millrace-error.ts';
+export { publishMany, publishMessage } from './publishing.ts';
 export { State } from './state.ts';
-export { Topics } from './topics.ts';
 export { Transport, type TransportOptions } from './transport.ts';

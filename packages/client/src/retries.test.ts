@@ -169,6 +169,32 @@ describe('a session', () => {
     assert.deepEqual(kept, ['r2']);
   });
 
+  it('that somebody else has refreshed is taken from where it is kept, and refreshed only if that is old', async () => {
+    const used: string[] = [];
+    const server = await serverThat((request, response) => {
+      if (request.url === '/v1/auth/sign-in/refresh') {
+        used.push('refresh');
+        response.end('{"result":{"accessToken":"third","refreshToken":"r3","idToken":"i"}}');
+      } else if (request.headers.authorization === 'Bearer third') response.end('{"version":3}');
+      else if (request.headers.authorization === 'Bearer second' && used.length === 0)
+        response.end('{"version":2}');
+      else problem(response, 401, 'CREDENTIAL_INVALID');
+    });
+    const second = { accessToken: 'second', refreshToken: 'r2' };
+    const clientWith = () =>
+      new Millrace({
+        endpoint: server.endpoint,
+        organization: 'acme',
+        session: { accessToken: 'first', refreshToken: 'r1' },
+        latestTokens: async () => second,
+      });
+    assert.equal((await clientWith().topics.definitions()).version, 2);
+    assert.equal(used.length, 0);
+    used.push('now the second is old as well');
+    assert.equal((await clientWith().topics.definitions()).version, 3);
+    assert.equal(used.at(-1), 'refresh');
+  });
+
   it('that has ended fails with what the service said', async () => {
     const server = await serverThat((request, response) => {
       if (request.url === '/v1/auth/sign-in/refresh') response.end('{"errorMsg":"Sign in again."}');

@@ -11,6 +11,7 @@ type LogLine = NamedType<'TaskLogs'>['lines'][number];
 type DeadLetter = NamedType<'DeadLetters'>['entries'][number];
 
 const checkMilliseconds = 200;
+const mostRemembered = 10_000;
 
 /** Your own code, deployed as versions and run on the messages of its streams. */
 export class Tasks {
@@ -272,20 +273,41 @@ export class Tasks {
   }
 
   /**
-   * What a task prints from now on, until the loop is left or the signal ends it.
+   * What a task prints from now on, or from some time in the past on, until the loop is left or the signal
+   * ends it.
    *
    * @example
    * ```ts
    * for await (const line of millrace.tasks.followLogs('enrich')) console.log(line.time, line.text);
    * ```
    */
-  async *followLogs(taskId: string, options: OrganizationOptions = {}): AsyncGenerator<LogLine, void> {
+  async *followLogs(
+    taskId: string,
+    options: OrganizationOptions & { readonly since?: Date | undefined } = {},
+  ): AsyncGenerator<LogLine, void> {
     const response = await this.#scope.transport.open('taskLogs', {
       path: this.#path(taskId, options),
       accept: 'text/event-stream',
       signal: options.signal,
     });
-    for await (const { data } of readEvents(response)) yield JSON.parse(data);
+    // The past is read while the present is heard already: no line is missed, and the first may come twice.
+    const told = new Map<string, number>();
+    if (options.since !== undefined) {
+      for await (const line of this.logs(taskId, options)) {
+        const text = JSON.stringify(line);
+        told.set(text, (told.get(text) ?? 0) + 1);
+        if (told.size > mostRemembered) told.delete(told.keys().next().value ?? '');
+        yield line;
+      }
+    }
+    for await (const { data } of readEvents(response)) {
+      const line: LogLine = JSON.parse(data);
+      const times = told.get(JSON.stringify(line)) ?? 0;
+      if (times === 0) {
+        told.clear();
+        yield line;
+      } else told.set(JSON.stringify(line), times - 1);
+    }
   }
 
   /**

@@ -1,21 +1,20 @@
 import type { NamedType } from '@millrace/contract';
 import { pages } from './pages.ts';
 import { Publisher, type PublisherOptions } from './publisher.ts';
+import {
+  type PublishLinesOptions,
+  type PublishManyOptions,
+  type PublishOptions,
+  publishLines,
+  publishMany,
+  publishMessage,
+} from './publishing.ts';
 import { type OrganizationOptions, organizationOf, type Scope } from './scope.ts';
 import { readEvents } from './server-sent-events.ts';
 import { download, type TransferOptions } from './transfers.ts';
 
 type Topic = NamedType<'Topic'>;
 type File = NamedType<'TopicFilesResponse'>['files'][number];
-
-export interface PublishOptions extends OrganizationOptions {
-  /** Messages of one key keep their order. */
-  readonly key: string;
-  /** A message with an id that was accepted before is a duplicate; one is made unless given. */
-  readonly id?: string | undefined;
-  /** Of a text or of bytes; `text/plain` and `application/octet-stream` unless given. */
-  readonly mediaType?: string | undefined;
-}
 
 /** A message as it was accepted, from a tail. */
 export interface TailedMessage {
@@ -46,22 +45,7 @@ export class Topics {
     message: object | string | Uint8Array<ArrayBuffer>,
     options: PublishOptions,
   ): Promise<NamedType<'Published'>> {
-    const bytes = message instanceof Uint8Array;
-    const usual = bytes
-      ? 'application/octet-stream'
-      : typeof message === 'string'
-        ? 'text/plain'
-        : 'application/json';
-    return this.#scope.transport.call('message', {
-      path: this.#path(topicName, options),
-      // With an id of our own a second try is never a second message.
-      query: { messageKey: options.key, messageId: options.id ?? crypto.randomUUID() },
-      raw: {
-        mediaType: options.mediaType ?? usual,
-        content: bytes || typeof message === 'string' ? message : JSON.stringify(message),
-      },
-      signal: options.signal,
-    });
+    return publishMessage(this.#scope, topicName, message, options);
   }
 
   /**
@@ -75,13 +59,9 @@ export class Topics {
   publishMany(
     topicName: string,
     messages: readonly object[],
-    options: OrganizationOptions & { readonly keyPath?: string; readonly idPath?: string } = {},
+    options: PublishManyOptions = {},
   ): Promise<NamedType<'PublishedMany'>> {
-    return this.publishLines(
-      topicName,
-      messages.map((message) => JSON.stringify(message)).join('\n'),
-      options,
-    );
+    return publishMany(this.#scope, topicName, messages, options);
   }
 
   /**
@@ -95,29 +75,9 @@ export class Topics {
   publishLines(
     topicName: string,
     lines: string | Uint8Array<ArrayBuffer>,
-    options: OrganizationOptions & {
-      readonly keyPath?: string | undefined;
-      readonly idPath?: string | undefined;
-      /** Set when the lines are compressed already. */
-      readonly encoding?: 'gzip';
-    } = {},
+    options: PublishLinesOptions = {},
   ): Promise<NamedType<'PublishedMany'>> {
-    const { keyPath, idPath, encoding, signal } = options;
-    return this.#scope.transport.call('messages', {
-      path: this.#path(topicName, options),
-      query: {
-        ...(keyPath === undefined ? {} : { messageKeyPath: keyPath }),
-        ...(idPath === undefined ? {} : { messageIdPath: idPath }),
-      },
-      raw: {
-        mediaType: 'application/x-ndjson',
-        content: lines,
-        ...(encoding === undefined ? {} : { encoding }),
-      },
-      // With ids the service drops what it has already.
-      repeat: idPath !== undefined,
-      signal,
-    });
+    return publishLines(this.#scope, topicName, lines, options);
   }
 
   /**

@@ -18,6 +18,8 @@ export type Uploadable =
   | Blob
   | { readonly stream: ReadableStream<Uint8Array>; readonly size: number };
 
+const inBrowser = 'XMLHttpRequest' in globalThis;
+
 export function sizeOf(content: Uploadable): number {
   return content instanceof Uint8Array ? content.byteLength : content.size;
 }
@@ -30,25 +32,22 @@ export async function upload(
   options: TransferOptions = {},
 ): Promise<void> {
   const total = sizeOf(content);
-  const source =
-    content instanceof Uint8Array
-      ? new Blob([content]).stream()
-      : content instanceof Blob
-        ? content.stream()
-        : content.stream;
-  const init: RequestInit & { duplex: 'half' } =
-    options.onProgress === undefined && !('stream' in content && !(content instanceof Blob))
-      ? {
-          method: 'PUT',
-          body: content instanceof Uint8Array || content instanceof Blob ? content : null,
-          duplex: 'half',
-        }
-      : {
-          method: 'PUT',
-          body: counted(source, total, options.onProgress),
-          headers: { 'content-length': String(total) },
-          duplex: 'half',
-        };
+  const { onProgress } = options;
+  const isStream = !(content instanceof Uint8Array || content instanceof Blob);
+  // Browsers send streams over HTTP/2 only, so there it is sent whole, and progress is told at its end.
+  if (inBrowser || (onProgress === undefined && !isStream)) {
+    const body = isStream ? await new Response(content.stream).blob() : content;
+    const response = await transport.openUrl(url, { method: 'PUT', body }, options.signal);
+    await response.body?.cancel();
+    return onProgress?.({ bytes: total, total });
+  }
+  const source = isStream ? content.stream : new Blob([content]).stream();
+  const init: RequestInit & { duplex: 'half' } = {
+    method: 'PUT',
+    body: counted(source, total, onProgress),
+    headers: { 'content-length': String(total) },
+    duplex: 'half',
+  };
   const response = await transport.openUrl(url, init, options.signal);
   await response.body?.cancel();
 }

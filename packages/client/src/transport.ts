@@ -63,7 +63,8 @@ export class Transport {
   constructor(options: TransportOptions) {
     this.#options = options;
     this.#endpoint = options.endpoint.replace(/\/+$/, '');
-    this.#fetch = options.fetch ?? fetch;
+    // Browsers refuse to have it called as a method of something else.
+    this.#fetch = options.fetch ?? ((input, init) => fetch(input, init));
   }
 
   /** The same without a credential, for operations that are open to all. */
@@ -113,14 +114,15 @@ export class Transport {
     repeat: boolean,
   ): Promise<Response> {
     const { attempts = 5, longestDelayMilliseconds = 30_000 } = this.#options.retry ?? {};
-    let renewed = false;
+    let renewals = 0;
     for (let attempt = 1; ; attempt += 1) {
       request.signal?.throwIfAborted();
       const authorization = this.#options.credentials.authorization();
       const failed = await this.#try(url, init, request, authorization);
       if (failed instanceof Response) return failed;
-      if (failed.status === 401 && authorization !== undefined && !renewed) {
-        renewed = true;
+      // Twice: what somebody else has kept may be too old as well.
+      if (failed.status === 401 && authorization !== undefined && renewals < 2) {
+        renewals += 1;
         if (await this.#options.credentials.renew(authorization, request.signal)) continue;
       }
       const worthIt = failed.status === 429 || failed.status === 503 || (failed.status === 0 && repeat);

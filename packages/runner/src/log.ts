@@ -16,9 +16,19 @@ export const log = {
 };
 
 function write(level: 'debug' | 'info' | 'warn' | 'error', text: string, fields: Fields = {}): void {
-  const line = JSON.stringify({ level, text, ...fields }, plain);
+  const line = lineOf(level, text, fields);
   if (level === 'warn' || level === 'error') console.error(line);
   else console.log(line);
+}
+
+/** Fields cannot take the place of level and text, and those that JSON cannot hold are left out. */
+function lineOf(level: string, text: string, fields: Fields): string {
+  try {
+    const { level: _level, text: _text, ...others } = fields;
+    return JSON.stringify({ level, text, ...others }, plain);
+  } catch (error) {
+    return JSON.stringify({ level, text, fieldsLeftOut: String(error) });
+  }
 }
 
 /** Errors have no fields of their own that JSON would show. */

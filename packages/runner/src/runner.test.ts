@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { endpointHandler, publish, publishMany, state, streamHandler } from './index.ts';
+import { endpointHandler, log, publish, publishMany, state, streamHandler } from './index.ts';
 import { testKit } from './testing.ts';
 
 describe('a handler of a stream', () => {
@@ -122,5 +122,20 @@ describe('a handler of an endpoint', () => {
     const answer = await kit.endpoint(handler, '/');
     assert.equal(answer.isBase64Encoded, true);
     assert.deepEqual(new Uint8Array(Buffer.from(answer.body ?? '', 'base64')), bytes);
+  });
+});
+
+describe('logging', () => {
+  it('prints a line whatever the fields are', (context) => {
+    const printed: string[] = [];
+    context.mock.method(console, 'log', (line: string) => printed.push(line));
+    const circle: Record<string, unknown> = {};
+    circle.self = circle;
+    log.info('counted', { n: 1n, level: 'mine', text: 'mine', error: new Error('no') });
+    log.info('circle', { circle });
+    const [first, second] = printed.map((line) => JSON.parse(line));
+    assert.deepEqual([first.level, first.text, first.n], ['info', 'counted', '1']);
+    assert.match(first.error, /Error: no/);
+    assert.equal(second.text, 'circle');
   });
 });

@@ -1,4 +1,11 @@
-import { apiKeyCredentials, MillraceError, State, Topics, Transport } from '@millrace/client/parts';
+import {
+  apiKeyCredentials,
+  MillraceError,
+  publishMany as publishManyTo,
+  publishMessage,
+  State,
+  Transport,
+} from '@millrace/client/parts';
 
 type Entry = NonNullable<Awaited<ReturnType<State['get']>>>;
 
@@ -67,15 +74,11 @@ function connect(): TaskService {
     credentials: apiKeyCredentials(MILLRACE_API_KEY ?? ''),
   });
   const scope = { transport, organization: MILLRACE_ORGANIZATION };
-  const topics = new Topics(scope);
   const state = new State(scope);
   return {
-    publish: (topic, message, options) => topics.publish(topic, message, options),
-    publishMany: async (topic, messages, { keyPath, idPath }) => {
-      const answer = await topics.publishMany(topic, messages, {
-        keyPath,
-        ...(idPath === undefined ? {} : { idPath }),
-      });
+    publish: (topic, message, options) => publishMessage(scope, topic, message, options),
+    publishMany: async (topic, messages, options) => {
+      const answer = await publishManyTo(scope, topic, messages, options);
       const [first] = answer.errors;
       if (first !== undefined)
         throw new MillraceError({

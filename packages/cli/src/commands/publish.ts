@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises';
-import type { PublisherTotals } from '@millrace/client';
+import { MillraceError, type PublisherTotals } from '@millrace/client';
 import { CommandError, type Invocation, UsageError } from '../command.ts';
 import { progressBar } from '../progress.ts';
 import { openRecords, type RecordFormat } from '../records.ts';
@@ -98,7 +98,9 @@ export async function publish(invocation: Invocation): Promise<void> {
   } catch (error) {
     if (error instanceof CommandError && publisher.totals.rejected > 0 && !signal.aborted) throw error;
     // What is on its way is waited for: then it is known what was published, and nothing is half done.
-    summarize('Stopped after publishing', await publisher.abandon());
+    const totals = await publisher.abandon();
+    const isCertain = !(error instanceof MillraceError && error.status === 0);
+    summarize(isCertain ? 'Stopped after publishing' : 'Stopped after publishing at least', totals);
     if (idPath !== undefined) output.note('Run it again to go on: what was published is known by its id.');
     throw error;
   } finally {

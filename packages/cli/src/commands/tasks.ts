@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import type { Millrace } from '@millrace/client';
+import { type Millrace, MillraceError } from '@millrace/client';
 import { type Command, CommandError, UsageError } from '../command.ts';
 import { type Output, styled } from '../output.ts';
 import { agreeTo, readInput } from '../prompt.ts';
@@ -72,9 +72,12 @@ export const taskCommands: readonly Command[] = [
       });
     },
   },
-  change('status', 'Show the status of a task', (client, taskId, signal) =>
-    client.tasks.status(taskId, { signal }),
-  ),
+  change('status', 'Show the status of a task', async (client, taskId, signal) => {
+    const status = await client.tasks.status(taskId, { signal });
+    // The service answers a status for every name; for a program that asks, none is an error.
+    if (status.status !== 'NOTFOUND') return status;
+    throw new MillraceError({ code: 'TASK_NOT_FOUND', status: 404, detail: `There is no task ${taskId}.` });
+  }),
   {
     path: ['task', 'versions'],
     summary: 'List the versions of a task',
@@ -151,9 +154,10 @@ export const taskCommands: readonly Command[] = [
       const { tasks } = await client();
       const minutes = options.number('since', { least: 0, most: 1_000_000 }) ?? 60;
       const since = new Date(Date.now() - minutes * 60_000);
-      for await (const line of tasks.logs(given.text('task'), { since, signal })) showLine(output, line);
-      if (!options.flag('follow')) return;
-      for await (const line of tasks.followLogs(given.text('task'), { signal })) showLine(output, line);
+      const read = options.flag('follow') ? tasks.followLogs.bind(tasks) : tasks.logs.bind(tasks);
+      for await (const line of read(given.text('task'), { since, signal })) showLine(output, line);
+      signal.throwIfAborted();
+      if (options.flag('follow')) throw new CommandError('The service has ended the log.');
     },
   },
   {

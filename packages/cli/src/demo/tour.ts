@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Millrace } from '@millrace/client';
 import { bundle } from '../bundle.ts';
@@ -121,13 +122,18 @@ export async function tour({ url, dataDirectory, events, output, signal }: Tour)
     signal,
   });
   const started = performance.now();
-  for (const visit of visits(events, Date.now())) {
-    await publisher.publish(visit);
-    bar.update(publisher.totals.accepted, events);
+  try {
+    for (const visit of visits(events, Date.now())) {
+      await publisher.publish(visit);
+      bar.update(publisher.totals.accepted, events);
+    }
+    await publisher.flush();
+  } finally {
+    bar.end();
   }
-  const { accepted } = await publisher.flush();
+  const { accepted } = publisher.totals;
   const seconds = (performance.now() - started) / 1000;
-  bar.end(`   ${accepted.toLocaleString('en-US')} durable in ${seconds.toFixed(1)} s`);
+  output.note(`   ${accepted.toLocaleString('en-US')} durable in ${seconds.toFixed(1)} s`);
 
   step('4. The task counts them into state while they arrive');
   await counted(client, events, output, signal);
@@ -171,14 +177,19 @@ async function mailedCode(dataDirectory: string): Promise<string> {
 /** Waits until the task has seen every visit. */
 async function counted(client: Millrace, events: number, output: Output, signal: AbortSignal): Promise<void> {
   const bar = progressBar(output, '   counting');
-  const giveUp = AbortSignal.any([signal, AbortSignal.timeout(60_000)]);
-  for (;;) {
-    giveUp.throwIfAborted();
-    let sum = 0;
-    for await (const { attributes } of client.state.list(['country'], { signal: giveUp }))
-      sum += Number(attributes.visits);
-    bar.update(sum, events);
-    if (sum >= events) return bar.end();
-    await new Promise((resolve) => setTimeout(resolve, 100));
+  const giveUp = AbortSignal.timeout(60_000);
+  try {
+    for (;;) {
+      signal.throwIfAborted();
+      if (giveUp.aborted) throw new CommandError('The task has not counted all visits in a minute.');
+      let sum = 0;
+      for await (const { attributes } of client.state.list(['country'], { signal }))
+        sum += Number(attributes.visits);
+      bar.update(sum, events);
+      if (sum >= events) return;
+      await pause(100, undefined, { signal });
+    }
+  } finally {
+    bar.end();
   }
 }
