@@ -95,7 +95,16 @@ function trespasses(other: string, dataDirectory: string): Record<string, string
     'writes to the log': "SELECT write_log('x')",
     'turns on logging': 'SELECT * FROM enable_logging()',
     'reads how a view is made': "SELECT sql FROM duckdb_views() WHERE view_name = 'clicks'",
+    'reads how a view is made from the schema': 'SELECT view_definition FROM information_schema.views',
     'reads master tables': 'SELECT * FROM sqlite_master',
+    'names a table of the engine where its own is out of reach':
+      'SELECT * FROM (WITH pg_settings AS (SELECT 1) SELECT 1), pg_settings',
+    'names files where its own table is out of reach':
+      'SELECT * FROM (WITH "**/*.parquet" AS (SELECT 1) SELECT 1), "**/*.parquet"',
+    'hides a function from EXPLAIN behind a carriage return':
+      "--\rSELECT * FROM read_text('/etc/passwd') /*\nEXPLAIN SELECT 1 -- */",
+    'hides a statement from EXPLAIN behind a carriage return':
+      "--\rCOPY (SELECT 1) TO 'x.csv' /*\nEXPLAIN SELECT 1 -- */",
     sleeps: 'SELECT sleep_ms(100000)',
     'crashes the engine through raw state': "SELECT finalize('x'::BLOB)",
   };

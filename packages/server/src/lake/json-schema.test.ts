@@ -99,6 +99,13 @@ describe('an uploaded schema', { timeout: 60_000 }, () => {
     assert.deepEqual(await columnsOf({}), {});
   });
 
+  it('that grow without end when references are followed are refused soon', async () => {
+    const properties = Object.fromEntries(
+      Array.from({ length: 20 }, (_value, index) => [`p${index}`, { $ref: '#' }]),
+    );
+    assert.match(await refusalOf({ type: 'object', properties }), /too large/);
+  });
+
   it('is refused with a reason when it is none', async () => {
     for (const schema of ['', 'x', '[]', '"text"', 'true', '5', 'null']) await refusalOf(schema);
     for (const schema of [

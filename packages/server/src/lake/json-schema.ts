@@ -18,6 +18,8 @@ type Document = Readonly<Record<string, unknown>>;
 const mostDepth = 8;
 const mostFields = 500;
 const mostReferences = 32;
+/** References can make a short schema endlessly large: reading one takes no more steps than this. */
+const mostSteps = 250_000;
 
 class Refused extends Error {}
 
@@ -82,6 +84,7 @@ function firstFlaw(validator: Validator, schema: Document): string | undefined {
 class Reader {
   readonly #root: Document;
   #references = 0;
+  #steps = 0;
 
   constructor(root: Document) {
     this.#root = root;
@@ -104,6 +107,9 @@ class Reader {
   /** The type of what a schema describes; undefined when that is nothing but null. */
   #typeOf(schema: unknown, depth: number): ColumnType | undefined {
     if (!isDocument(schema)) return json;
+    this.#steps += 1;
+    if (this.#steps > mostSteps)
+      throw new Refused('The schema is too large when its references are followed.');
     const { $ref } = schema;
     if ($ref !== undefined) {
       const target = this.#resolve($ref);

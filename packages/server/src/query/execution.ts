@@ -7,6 +7,7 @@ import type { QueryEnd, QueryRecord } from './query-store.ts';
 import { writeStateSnapshot } from './state-snapshot.ts';
 import type { StoredResults } from './stored-results.ts';
 import {
+  hasMeaningToEngine,
   type LakeTables,
   meant,
   namesUsed,
@@ -68,7 +69,10 @@ export class Execution {
         organization,
         sql: record.sql,
         directory: lake.rootOf(organization),
-        tables: [...chosen.tables].map(([name, table]) => this.#jobTable(task, name, table)),
+        tables: [
+          ...[...chosen.tables].map(([name, table]) => this.#jobTable(task, name, table)),
+          ...hiddenNames(names, chosen.tables).map(hiddenTable),
+        ],
         namesIngestedAt: statement.namesIngestedAt,
         writeState:
           hasState && (usesState || statement.listsTables)
@@ -172,6 +176,31 @@ function chooseTables(
     chosen.set(name, table);
   }
   return { tables: chosen };
+}
+
+/**
+ * The names in a statement that are no table's and that mean something to the engine: one of its own
+ * tables, or a file. The statement may have them for parts of itself, or a topic without a table may be
+ * called so; wherever neither is the case, nothing else may be found under them.
+ */
+function hiddenNames(names: readonly string[], tables: ReadonlyMap<string, TableDescription>): string[] {
+  const taken = new Set([...tables.keys()].map((name) => name.toLowerCase()));
+  const hidden = new Map<string, string>();
+  for (const name of names) {
+    const folded = name.toLowerCase();
+    if (!taken.has(folded) && hasMeaningToEngine(name)) hidden.set(folded, name);
+  }
+  return [...hidden.values()];
+}
+
+/** Stands before whatever the engine has under a name, and says that there is no such table. */
+function hiddenTable(name: string): JobTable {
+  const message = `Table with name ${name} does not exist`.replaceAll("'", "''");
+  return {
+    name,
+    columns: [{ name: 'nothing', type: 'integer' }],
+    scan: async () => `SELECT error('${message}')::INTEGER AS nothing`,
+  };
 }
 
 function withSuggestion(failure: Failure, tables: readonly TableDescription[]): string {

@@ -134,7 +134,7 @@ export function queriesSuite(
       for (const queries of opened) await queries.close();
       await objects.close();
       await closeDatabase();
-      await rm(directory, { recursive: true, force: true });
+      await rm(directory, { recursive: true, force: true, maxRetries: 5 });
     });
 
     async function submit(queries: Queries, sql: string): Promise<string> {
@@ -252,6 +252,30 @@ export function queriesSuite(
         Array.from({ length: 90 }, (_value, i) => String(i)),
       );
       assert.equal(pages, 3);
+    });
+
+    it('export a row of many pieces without reading it again for each of them', async () => {
+      const queries = await openQueries('n8');
+      const id = await submit(queries, "select repeat('é', 8000000) as long, 1 as n union all select 'x', 2");
+      await until(queries, id, ['SUCCEEDED']);
+      const exported = await queries.export(organization.id, id, 'csv');
+      assert.ok(!(exported instanceof Problem));
+      const startedAt = performance.now();
+      let text = '';
+      for await (const piece of exported) text += piece;
+      assert.equal(text.length, 'long,n\r\n'.length + 8_000_000 + ',1\r\nx,2\r\n'.length);
+      assert.ok(performance.now() - startedAt < 5000);
+    });
+
+    it('find nothing of the engine under a name that stands for something else elsewhere', async () => {
+      const queries = await openQueries('n9');
+      for (const name of ['pg_settings', 'duckdb_views', 'hour0.parquet']) {
+        const inside = `select * from (with "${name}" as (select 1) select * from "${name}") a`;
+        const trespass = await submit(queries, `${inside}, "${name}" b`);
+        const { error } = await until(queries, trespass, ['FAILED']);
+        assert.match(error ?? '', /Table with name .* does not exist/);
+        await until(queries, await submit(queries, inside), ['SUCCEEDED']);
+      }
     });
   });
 }

@@ -69,11 +69,15 @@ export class StoredResults {
   async *rows(organizationId: string, queryId: string): AsyncGenerator<Row> {
     const object = await this.#objects.get(rowsKey(organizationId, queryId));
     if (object === undefined) throw new Error('the result of a query is gone');
-    let rest = '';
+    // A row may be long: its pieces are put together once, when it ends.
+    let pieces: string[] = [];
     for await (const text of object.body.setEncoding('utf8')) {
-      const lines = (rest + String(text)).split('\n');
-      rest = lines.pop() ?? '';
-      for (const line of lines) yield rowOf(line);
+      const [first = '', ...lines] = String(text).split('\n');
+      pieces.push(first);
+      for (const line of lines) {
+        yield rowOf(pieces.join(''));
+        pieces = [line];
+      }
     }
   }
 

@@ -63,9 +63,15 @@ it('files, tables of the engine and other databases are refused, unless a topic 
     refusedTable(statement({ schema: 'information_schema', name: 'tables' }), 'acme', []),
     undefined,
   );
+  assert.ok(refusedTable(statement({ schema: 'Information_Schema', name: 'Views' }), 'acme', []));
+  assert.ok(refusedTable(statement({ schema: 'system', name: 'duckdb_views' }), 'system', ['duckdb_views']));
 });
 
 it('similar names are suggested, the closest first', () => {
   assert.deepEqual(similarNames('clik', ['orders', 'clicks', 'Click', 'x']), ['Click', 'clicks']);
   assert.deepEqual(similarNames('zzz', ['orders', 'clicks']), []);
+  const names = Array.from({ length: 1000 }, (_value, index) => `${index}`.padEnd(128, 'x'));
+  const startedAt = performance.now();
+  assert.deepEqual(similarNames('y'.repeat(250_000), names), []);
+  assert.ok(performance.now() - startedAt < 1000, 'also of a name without end');
 });

@@ -50,9 +50,18 @@ const engineTables =
 const fileName =
   /[/\\*?]|^[a-z][a-z0-9+.-]*:|\.(?:parquet|csv|tsv|json|jsonl|ndjson|txt|db|duckdb|arrow|xlsx)(?:\.\w+)?$/i;
 
+/** Whether the engine would make something of a name by itself, where no table has it. */
+export function hasMeaningToEngine(name: string): boolean {
+  return engineTables.test(name) || fileName.test(name);
+}
+
+/** Databases that the engine has besides the organization's. */
+const engineDatabases = ['system', 'temp'];
+
 /** Whether a table is one of the organization's: unqualified, or under its name. */
 function isOwn({ catalog, schema }: TableUse, organizationName: string): boolean {
-  const name = organizationName.toLowerCase();
+  const lower = organizationName.toLowerCase();
+  const name = engineDatabases.includes(lower) ? 'main' : lower;
   const [outer, inner] = [catalog.toLowerCase(), schema.toLowerCase()];
   if (outer === '') return inner === '' || inner === 'main' || inner === name;
   return outer === name && (inner === 'main' || inner === '');
@@ -83,7 +92,11 @@ export function refusedTable(
   const common = new Set(statement.commonNames.map((name) => name.toLowerCase()));
   for (const use of statement.tables) {
     const { name, schema, position } = use;
-    if (schema.toLowerCase() === 'information_schema') continue;
+    if (schema.toLowerCase() === 'information_schema') {
+      // It has the statements behind the tables, with the paths of files.
+      if (name.toLowerCase() !== 'views') continue;
+      return { reason: 'Tables of the engine itself cannot be read.', position };
+    }
     if (!isOwn(use, organizationName)) {
       return { reason: `There is no database or schema "${use.catalog || schema}" to read from.`, position };
     }
@@ -97,9 +110,12 @@ export function refusedTable(
 /** Names that are close to one that is not there, the closest first. */
 export function similarNames(name: string, known: readonly string[]): string[] {
   const wanted = name.toLowerCase();
+  const mostEdits = (each: string) => Math.max(1, Math.floor(Math.max(wanted.length, each.length) / 3));
   const close = known
+    // A name may be as long as a statement, and comparing takes as long as both are.
+    .filter((each) => Math.abs(wanted.length - each.length) <= mostEdits(each))
     .map((each) => ({ each, edits: distance(wanted, each.toLowerCase()) }))
-    .filter(({ each, edits }) => edits <= Math.max(1, Math.floor(Math.max(wanted.length, each.length) / 3)));
+    .filter(({ each, edits }) => edits <= mostEdits(each));
   return close
     .sort((one, other) => one.edits - other.edits || (one.each < other.each ? -1 : 1))
     .slice(0, 3)

@@ -9,7 +9,9 @@ export type PathReader = (path: string) => Record<string, string> | undefined;
 /** Makes a reader of a path of the contract, with `{name}` for its parameters. */
 export function pathReader(path: string): PathReader {
   const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name ?? '');
-  const shape = new RegExp(`^${path.replaceAll('.', '\\.').replace(/\{\w+\}/g, '([A-Za-z0-9._~-]{1,128})')}$`);
+  const shape = new RegExp(
+    `^${path.replaceAll('.', '\\.').replace(/\{\w+\}/g, '([A-Za-z0-9._~-]{1,128})')}$`,
+  );
   return (given) => {
     const match = shape.exec(given);
     if (match === null) return undefined;

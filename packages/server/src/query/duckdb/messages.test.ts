@@ -63,3 +63,11 @@ it('a limit is told as the limit it is', () => {
     /unique_ptr/,
   );
 });
+
+it('a failure of any length is told soon, and no longer than is of use', () => {
+  const startedAt = performance.now();
+  for (const unit of ['y', 'y/', 'SET ', '"/', "'/", 'x.']) {
+    assert.ok(told('Invalid Input', unit.repeat(500_000)).length < 5000);
+  }
+  assert.ok(performance.now() - startedAt < 5000);
+});

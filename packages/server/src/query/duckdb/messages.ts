@@ -4,6 +4,8 @@ import type { Failure as EngineFailure } from './protocol.ts';
 import type { Ending } from './watchdog.ts';
 
 const mebibyte = 1024 * 1024;
+/** A statement can make a message of any length, and what is looked for in it takes time by its square. */
+const mostCharacters = 4000;
 
 /** What is told of a run that was ended from outside. */
 export function endingMessage(ending: Ending, limits: EngineLimits): string {
@@ -21,7 +23,8 @@ export function endingMessage(ending: Ending, limits: EngineLimits): string {
 
 /** What is told of a failure: DuckDB's own message and place, without what belongs to the machine. */
 export function failureOf(failure: EngineFailure, sql: string, limits: EngineLimits): Failure {
-  const { type, message, position } = failure;
+  const { type, position } = failure;
+  const message = shortened(failure.message);
   if (type === 'Result') {
     return failed(
       `The result is larger than the ${mebibytes(limits.resultBytes)} it may have. Use LIMIT, or ask for less.`,
@@ -44,6 +47,10 @@ export function failureOf(failure: EngineFailure, sql: string, limits: EngineLim
 /** After such an error DuckDB does not go on. */
 export function isFatal({ type }: EngineFailure): boolean {
   return /^(INTERNAL|FATAL)/i.test(type);
+}
+
+function shortened(message: string): string {
+  return message.length <= mostCharacters ? message : `${message.slice(0, mostCharacters)}…`;
 }
 
 function failed(message: string): Failure {

@@ -57,10 +57,19 @@ describe('the part of a table that a statement reads', () => {
       "SELECT * FROM clicks WHERE s = '_ingested_at>''2026-01-02 00:00:00''::TIMESTAMP'",
       "SELECT * FROM clicks WHERE s = 'x\n_ingested_at>''2026-01-02 00:00:00''::TIMESTAMP'",
       "SELECT * FROM clicks WHERE NOT (_ingested_at > '2026-01-02' AND n = 1)",
+      "SELECT * FROM clicks WHERE NOT (_ingested_at >= '2026-01-02' AND _ingested_at < '2026-01-03' AND _ingested_at <> '2026-01-02 12:00')",
+      "SELECT * FROM clicks WHERE CASE WHEN _ingested_at > '2026-01-02' AND _ingested_at < '2026-01-03' AND _ingested_at <> '2026-01-04' THEN false ELSE true END",
+      "SELECT * FROM clicks WHERE coalesce(_ingested_at > '2026-01-02' AND _ingested_at < '2026-01-03' AND _ingested_at <> '2026-01-04', true) = false",
       'SELECT * FROM clicks WHERE _ingested_at > (SELECT max(_ingested_at) FROM clicks)',
     ]) {
       assert.deepEqual([...(await rangesOf(sql))], [], sql);
     }
+  });
+
+  it('is found when only the first rows are asked for', async () => {
+    const sql =
+      "SELECT * FROM clicks WHERE _ingested_at > '2026-01-02' AND n > 1 ORDER BY _ingested_at DESC LIMIT 3";
+    assert.deepEqual((await rangesOf(sql)).get('clicks'), { from: at('2026-01-02T00:00') - minute });
   });
 
   it('is told for each table, as far as all its uses go', async () => {

@@ -61,8 +61,24 @@ function tableName(qualified: string): string {
 /** What a filter leaves of a table. What is not understood leaves everything. */
 function rangeOf(filter: string): IngestedRange {
   if (filter.includes(' OR ') || filter.startsWith('optional:')) return {};
-  const comparisons = filter.replace(between, '$1 >= $2 AND $1 <= $3').split(' AND ');
+  const comparisons = conjuncts(filter.replace(between, '$1 >= $2 AND $1 <= $3'));
   return comparisons.map(rangeOfComparison).reduce(intersection, {});
+}
+
+/** The parts of which all must hold. What stands in parentheses may be negated, so it is not taken apart. */
+function conjuncts(filter: string): string[] {
+  const parts: string[] = [];
+  let depth = 0;
+  let start = 0;
+  for (const { 0: token, index } of filter.matchAll(/'[^']*'|[()]| AND /g)) {
+    if (token === '(') depth += 1;
+    else if (token === ')') depth -= 1;
+    else if (token === ' AND ' && depth === 0) {
+      parts.push(filter.slice(start, index));
+      start = index + token.length;
+    }
+  }
+  return [...parts, filter.slice(start)];
 }
 
 function rangeOfComparison(text: string): IngestedRange {

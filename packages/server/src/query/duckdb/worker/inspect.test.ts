@@ -52,6 +52,18 @@ describe('what a text is', () => {
     }
   });
 
+  it('is not taken for the EXPLAIN that only seems to stand in front', async () => {
+    // A comment ends at a carriage return, so the statement begins before what looks like EXPLAIN.
+    for (const start of ["SELECT * FROM read_text('/etc/passwd')", "COPY (SELECT 1) TO 'x.csv'"]) {
+      await reasonOf(`--\r${start} /*\nEXPLAIN SELECT 1 -- */`);
+    }
+    assert.equal((await inspect('-- a note\rEXPLAIN SELECT 1')).kind, 'statement');
+    assert.equal((await inspect('EXPLAIN (ANALYZE , FORMAT json) SELECT 1')).kind, 'statement');
+    const startedAt = performance.now();
+    await reasonOf(`EXPLAIN (${'analyze  '.repeat(900)}x`);
+    assert.ok(performance.now() - startedAt < 2000);
+  });
+
   it('asks which tables there are when it says so', async () => {
     for (const sql of ['SHOW TABLES', 'DESCRIBE', 'SELECT * FROM information_schema.tables']) {
       const found = await inspect(sql);

@@ -36,7 +36,9 @@ export class Planner {
 async function open(): Promise<DuckDBConnection> {
   const instance = await DuckDBInstance.create(':memory:', { threads: '1', memory_limit: '128MB' });
   const connection = await instance.connect();
-  const optimizers = 'statistics_propagation,compressed_materialization,empty_result_pullup';
+  // Late materialization reads a table a second time, by row and so without a filter.
+  const optimizers =
+    'statistics_propagation,compressed_materialization,empty_result_pullup,late_materialization';
   await connection.run(`set disabled_optimizers = '${optimizers}'`);
   for (const setting of [...lockedSettings, 'set lock_configuration = true']) await connection.run(setting);
   return connection;

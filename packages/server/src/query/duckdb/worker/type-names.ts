@@ -20,8 +20,11 @@ export function typeName(type: DuckDBType): string {
   return type.toString().toLowerCase();
 }
 
+/** The fields of `row(1, 2)` have no names, and a table cannot hold such: they are told by their places. */
 function fields(names: readonly string[], types: readonly DuckDBType[]): string {
-  return types.map((type, index) => `${quotedName(names[index] ?? '')} ${typeName(type)}`).join(', ');
+  return types
+    .map((type, index) => `${quotedName(names[index] || String(index + 1))} ${typeName(type)}`)
+    .join(', ');
 }
 
 export function quotedName(name: string): string {
