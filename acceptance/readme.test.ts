@@ -1,37 +1,27 @@
 import assert from 'node:assert/strict';
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { listOperations, type Operation, roleIncludes } from '@millrace/contract';
 // These are tests of what the pages say about the code, and so the only ones here that look into it.
 import { describeSettings, readSettings } from '../packages/server/src/config/settings.ts';
-import { pendingOperations } from '../packages/server/src/http/pending.ts';
 import { signedPath } from '../packages/server/src/objects/files/signature.ts';
 import { parseObjectsLocation } from '../packages/server/src/objects/location.ts';
 import { contract } from './harness/client.ts';
-import { anchorsOf, type Block, localLinks, readPage, tableCells } from './harness/markdown.ts';
+import { anchorsOf, localLinks, readPage, tableCells } from './harness/markdown.ts';
+import { collect, fateOf, pattern, plainEnvironment, runPages, sessions } from './harness/pages.ts';
 import { type RunningService, startService, within } from './harness/service.ts';
 import { eventually } from './harness/waiting.ts';
 
 const root = join(import.meta.dirname, '..');
-/** In the order in which their commands build on each other. */
-const read = [
-  'README.md',
-  'docs/topics-and-publishing.md',
-  'docs/state.md',
-  'docs/identity.md',
-  'docs/organizations.md',
-  'docs/errors.md',
-  'docs/operating.md',
-  'docs/security.md',
-  'docs/architecture.md',
-  'CONTRIBUTING.md',
-  'CHANGELOG.md',
-];
 const decisions = readdirSync(join(root, 'docs/adr')).map((name) => `docs/adr/${name}`);
+const documents = readdirSync(join(root, 'docs'))
+  .filter((name) => name.endsWith('.md'))
+  .map((name) => `docs/${name}`);
+const read = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', ...documents];
 const pages = [...read, ...decisions].map((path) => readPage(root, path));
 const blocks = pages.flatMap((page) => page.blocks);
 const manifest: { scripts: Record<string, string> } = JSON.parse(
@@ -60,28 +50,35 @@ describe('the commands of the pages', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  it('print what the pages say, pasted one after the other into one shell', async () => {
-    const runnable = blocks.filter((block) => block.language === 'sh' && block.directive === undefined);
-    assert.ok(runnable.length > 15, `${runnable.length} blocks are run`);
-    const session = runnable.map(
-      (block) => `${block.text.replace(/^URL=.*$/m, `URL=${service.url}`)}\nprintf '\\0'\n`,
-    );
-    const { code, stdout, stderr } = await bash(session.join(''), folder);
-    const outputs = stdout.replaceAll('\r', '').split('\0');
-    const last = runnable[outputs.length - 1];
-    assert.equal(code, 0, `${last?.place ?? 'the last block'} fails: ${outputs.at(-1)}${stderr}`);
-    for (const [index, block] of runnable.entries()) {
-      const expected = answerOf(block);
-      const output = outputs[index]?.trim() ?? '';
+  it('print what the pages say, pasted one after the other into one shell', {
+    timeout: 240_000,
+  }, async () => {
+    const run = sessions.curl.map((path) => page(path));
+    const done = await runPages(run, { folder, url: service.url, milliseconds: 220_000 });
+    assert.ok(done.length > 15, `${done.length} blocks are run`);
+    for (const { block, output, expected } of done) {
       if (expected === undefined) assert.equal(output, '', `${block.place} prints nothing`);
       else assert.match(output, pattern(expected), `${block.place} prints what follows it`);
     }
   });
 
+  it('are all run by a test, by the checks of every change, or said not to be and why', (test) => {
+    const inSessions: readonly string[] = Object.values(sessions).flat();
+    for (const { path, blocks: own } of pages) {
+      for (const block of own) {
+        const where = `${block.place} (${block.language})`;
+        assert.ok(['sh', 'text', 'ini'].includes(block.language), `${where} is of a kind that is not run`);
+        if (block.language !== 'sh') continue;
+        const fate = fateOf(block);
+        assert.notEqual(fate.kind, 'unclear', `${where} says why it is not run`);
+        if (fate.kind === 'run') assert.ok(inSessions.includes(path), `${where} is in no session`);
+        if (fate.kind === 'skipped') test.diagnostic(`not run: ${block.place}: ${fate.reason}`);
+      }
+    }
+  });
+
   it('are run by the checks of every change where a test cannot run them', () => {
-    const unrun = blocks.filter((block) => block.language === 'sh' && block.directive !== undefined);
-    for (const block of unrun) {
-      assert.match(block.directive ?? '', /^ci\. [A-Z][\s\S]+\.$/, `${block.place} says why it is not run`);
+    for (const block of blocks.filter((each) => each.language === 'sh' && fateOf(each).kind === 'checks')) {
       for (const command of block.text.trim().split(/\n|&&/)) {
         const known = command.trim() === 'npm start' || checks.includes(`\nstep ${command.trim()}`);
         assert.ok(known, `${block.place}: .ci/run does not run ${command}`);
@@ -99,7 +96,7 @@ describe('the commands of the pages', () => {
     const dataDirectory = await mkdtemp(join(tmpdir(), 'millrace-readme-'));
     const child = spawn('npm', ['start'], {
       cwd: root,
-      env: { ...plainEnvironment(), MILLRACE_PORT: '0', MILLRACE_DATA_DIR: dataDirectory },
+      env: { ...plainEnvironment(dataDirectory), MILLRACE_PORT: '0', MILLRACE_DATA_DIR: dataDirectory },
       stdio: ['ignore', 'pipe', 'pipe'],
       detached: true,
     });
@@ -156,13 +153,16 @@ describe('the pages', () => {
   });
 
   it('name only settings that exist', () => {
-    const engines = readFileSync(join(root, 'tools/test-engines.ts'), 'utf8');
+    // Besides settings: what the tests of engines are told, and what tasks find in their environment.
+    const others = ['tools/test-engines.ts', 'packages/server/src/tasks/execution/environment.ts']
+      .map((path) => readFileSync(join(root, path), 'utf8'))
+      .join('');
     for (const { path, text } of pages) {
       for (const [name] of text.matchAll(/MILLRACE_[A-Z0-9_]*[A-Z0-9]/g)) {
         const answer = readSettings({ [name]: '' });
         const unknown =
           'refusals' in answer && answer.refusals.some((each) => / is not a setting/.test(each));
-        assert.ok(!unknown || engines.includes(name), `${path} mentions ${name}`);
+        assert.ok(!unknown || others.includes(name), `${path} mentions ${name}`);
       }
     }
   });
@@ -199,7 +199,7 @@ describe('the pages', () => {
   it('say how many operations there are and how many work', () => {
     const all = listOperations(contract).length;
     const { text } = page('README.md');
-    const said = `${all} operations. ${all - pendingOperations.length} of them work; the other ${pendingOperations.length} `;
+    const said = `${all} operations. All of them work`;
     assert.ok(text.includes(said), said);
   });
 
@@ -208,7 +208,9 @@ describe('the pages', () => {
       ({ path }) => new RegExp(`^${path.replace(/\{\w+\}/g, '[^/]+').replace('*', '.*')}/?$`),
     );
     for (const each of pages) {
-      for (const [path] of each.text.matchAll(/\/v1\/[\w{}./-]*[\w}/]/g)) {
+      // A variable of the shell stands for a name.
+      const text = each.text.replace(/\$(?:\w+|\(\w+ \w+\))/g, 'name');
+      for (const [path] of text.matchAll(/\/v1\/[\w{}./-]*[\w}/]/g)) {
         const known = path === signedPath || shapes.some((shape) => shape.test(path));
         assert.ok(known, `${each.path} mentions ${path}`);
       }
@@ -217,64 +219,9 @@ describe('the pages', () => {
 });
 
 function accessRow({ id, method, path, access }: Operation): string[][] {
-  const pending: readonly string[] = pendingOperations;
-  if (access.kind !== 'organization' || pending.includes(id)) return [];
+  if (access.kind !== 'organization') return [];
   const { role, apiKeyRole } = access;
   const capped = apiKeyRole === undefined ? 'yes' : `yes, as ${apiKeyRole} at most`;
   const withKey = apiKeyRole !== undefined && !roleIncludes(apiKeyRole, role) ? 'no' : capped;
   return [[`\`${id}\``, `\`${method} ${path}\``, role, withKey]];
-}
-
-/** The block of output that follows a block of commands. */
-function answerOf(block: Block): string | undefined {
-  const next = blocks[blocks.indexOf(block) + 1];
-  const isNext = next?.language === 'text' && next.place.split(':')[0] === block.place.split(':')[0];
-  return isNext ? next.text.trim() : undefined;
-}
-
-/** Matches exactly this text, with anything for each `...`. */
-function pattern(text: string): RegExp {
-  const literal = text.split('...').map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));
-  return new RegExp(`^${literal.join('[\\s\\S]*')}$`);
-}
-
-/** What a new shell has: not what a test runner adds. */
-function plainEnvironment(): Record<string, string> {
-  const { PATH = '', HOME = tmpdir() } = process.env;
-  return { PATH: `${dirname(process.execPath)}:${PATH}`, HOME };
-}
-
-async function bash(script: string, cwd: string): Promise<Ended> {
-  const child = spawn('bash', ['-eo', 'pipefail', '-c', script], {
-    cwd,
-    env: plainEnvironment(),
-    stdio: ['ignore', 'pipe', 'pipe'],
-    detached: true,
-  });
-  try {
-    return await within(collect(child), 120_000, 'the commands of the pages did not end');
-  } finally {
-    if (child.exitCode === null && child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
-  }
-}
-
-interface Ended {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-function collect(child: ChildProcess): Promise<Ended> {
-  let stdout = '';
-  let stderr = '';
-  child.stdout?.setEncoding('utf8').on('data', (text: string) => {
-    stdout += text;
-  });
-  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-    stderr += text;
-  });
-  return new Promise((resolve, reject) => {
-    child.once('error', reject);
-    child.once('close', (code) => resolve({ code, stdout, stderr }));
-  });
 }

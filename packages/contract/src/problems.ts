@@ -298,12 +298,6 @@ export const problems = {
     title: 'Something went wrong on our side',
     explanation: 'The fault is logged under the request id. Trying again may help.',
   },
-  NOT_AVAILABLE_YET: {
-    status: 501,
-    title: 'This operation is not available yet',
-    explanation:
-      'The operation is part of the interface, and this version of the server does not have it yet.',
-  },
   TASK_FAILED: {
     status: 502,
     title: 'The task failed',

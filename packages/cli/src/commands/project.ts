@@ -180,9 +180,9 @@ export const projectCommands: readonly Command[] = [
       handler: { value: 'name', summary: 'where the code starts; index.handler unless given' },
       input: { value: 'stream', many: true, summary: 'a stream it reads; may be repeated' },
       output: { value: 'topic', many: true, summary: 'a topic it may publish to; may be repeated' },
-      endpoint: { value: 'public|members', summary: 'serve HTTP' },
+      http: { value: 'public|members', summary: 'serve HTTP, for anybody or for members only' },
     },
-    examples: ['millrace task deploy enrich', 'millrace task deploy hello --code hello.ts --endpoint public'],
+    examples: ['millrace task deploy enrich', 'millrace task deploy hello --code hello.ts --http public'],
     run: async (invocation) => {
       const { arguments: given, options, output, signal } = invocation;
       const taskId = given.text('task');
@@ -190,9 +190,9 @@ export const projectCommands: readonly Command[] = [
       const project = code === undefined ? await requireProject(process.cwd()) : undefined;
       const declared = project?.tasks[taskId];
       const handler = options.text('handler');
-      const endpoint = options.text('endpoint');
+      const endpoint = options.text('http');
       if (endpoint !== undefined && endpoint !== 'public' && endpoint !== 'members')
-        throw new UsageError('--endpoint is public or members.');
+        throw new UsageError('--http is public or members.');
       if (code === undefined && declared === undefined)
         throw new CommandError(`${projectFile} has no task ${taskId}. Give --code, or declare it.`);
       const task = declared ?? {

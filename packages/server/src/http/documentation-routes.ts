@@ -3,7 +3,6 @@ import type { FastifyInstance, FastifyReply } from 'fastify';
 import { problem } from '../platform/problem.ts';
 import { version } from '../platform/version.ts';
 import type { KnownPaths } from './not-found.ts';
-import { pendingOperations } from './pending.ts';
 import { sendProblem } from './problems.ts';
 
 export interface DocumentationParts {
@@ -46,7 +45,6 @@ export function registerDocumentationRoutes(
     reference ??= docsPage(parts.contract, {
       baseUrl: parts.publicUrl(),
       version,
-      pending: pendingOperations,
     });
     return sendPage(reply, reference);
   });

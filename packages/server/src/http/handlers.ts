@@ -14,7 +14,6 @@ import type { Caller } from '../identity/authenticator.ts';
 import type { Visitor } from '../identity/identity.ts';
 import type { Organization } from '../organizations/organization-store.ts';
 import type { Problem } from '../platform/problem.ts';
-import type { PendingOperation } from './pending.ts';
 
 /** Who calls an operation, as precisely as its access rule allows to say. */
 export type CallerOf<O extends OperationDefinition> = O['access'] extends { readonly kind: 'organization' }
@@ -54,7 +53,7 @@ export const apartOperation = 'taskEndpoint' satisfies OperationId;
 
 /** A handler for each operation that is available. Leaving one out does not compile. */
 export type Handlers = {
-  readonly [Id in Exclude<OperationId, PendingOperation | typeof apartOperation>]: Handler<Operations[Id]>;
+  readonly [Id in Exclude<OperationId, typeof apartOperation>]: Handler<Operations[Id]>;
 };
 
 /** The handlers of one area. */

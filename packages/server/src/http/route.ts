@@ -1,10 +1,9 @@
 import type { Contract, Operation, OperationId } from '@millrace/contract';
 import { listOperations } from '@millrace/contract';
 import type { RateLimits } from '../organizations/rate-limits.ts';
-import { type Problem, problem } from '../platform/problem.ts';
+import type { Problem } from '../platform/problem.ts';
 import type { Gatekeeper } from './access.ts';
 import { apartOperation, type Handlers } from './handlers.ts';
-import { pendingOperations } from './pending.ts';
 import { RequestValidator } from './validation.ts';
 
 /** What a handler answers when it is no problem. */
@@ -42,13 +41,14 @@ export function operationRoutes(services: OperationServices): OperationRoute[] {
   return own.map((operation) => ({
     operation,
     validator: new RequestValidator(operation),
-    handler: handlers.get(operation.id) ?? pendingHandler(operation.id),
+    handler: handlerOf(handlers, operation.id),
     services,
     bodyBytes: operation.limits?.bodyBytes ?? services.contract.limits.requestBytes,
   }));
 }
 
-function pendingHandler(id: OperationId): AnyHandler {
-  if (!pendingOperations.some((pending) => pending === id)) throw new Error(`operation ${id} has no handler`);
-  return async () => problem('NOT_AVAILABLE_YET', `${id} comes with a later version of the server.`);
+function handlerOf(handlers: ReadonlyMap<string, AnyHandler>, id: OperationId): AnyHandler {
+  const handler = handlers.get(id);
+  if (handler === undefined) throw new Error(`operation ${id} has no handler`);
+  return handler;
 }

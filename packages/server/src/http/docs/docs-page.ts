@@ -59,13 +59,12 @@ ${operations.map((operation) => operationSection(operation, context))}
 /** The reference of the whole interface as one page that needs no script. */
 export function docsPage(
   contract: ContractDescription,
-  options: { readonly baseUrl: string; readonly version: string; readonly pending?: readonly string[] },
+  options: { readonly baseUrl: string; readonly version: string },
 ): string {
   const context: SectionContext = {
     contract,
     baseUrl: options.baseUrl.replace(/\/+$/, ''),
     links: new Set(Object.values(contract.operations).map(({ id }) => id)),
-    pending: new Set(options.pending),
   };
   return page(
     'Millrace API reference',

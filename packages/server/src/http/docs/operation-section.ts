@@ -19,7 +19,6 @@ export interface SectionContext {
   /** The ids of all operations, which prose may link to. */
   readonly links: ReadonlySet<string>;
   /** Operations that this version does not have yet. */
-  readonly pending: ReadonlySet<string>;
 }
 
 export function methodBadge(method: string): Html {
@@ -159,7 +158,6 @@ export function operationSection(operation: Operation, context: SectionContext):
 </header>
 <div class="columns">
 <div>
-${context.pending.has(operation.id) ? html`<p class="who"><strong>Not available yet.</strong> This version checks the request and answers 501.</p>` : undefined}
 ${operation.description === undefined ? undefined : html`<p>${prose(operation.description, context.links)}</p>`}
 <p class="who"><strong>Who may call:</strong> ${prose(accessInWords(operation.access))}</p>
 ${parameterTables(operation, context)}

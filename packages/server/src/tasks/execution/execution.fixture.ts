@@ -26,6 +26,8 @@ export interface Site {
 }
 
 export async function openSite(options: Partial<ExecutionOptions> = {}): Promise<Site> {
+  // As the service has it: what tasks are to see must be made readable by name.
+  process.umask(0o077);
   const directory = await mkdtemp(join(tmpdir(), 'millrace-execution-'));
   const paths: string[] = [];
   const server: Server = createServer((request, response) => {
@@ -59,7 +61,10 @@ export async function openSite(options: Partial<ExecutionOptions> = {}): Promise
       const path = join(codeDirectory, name);
       await mkdir(dirname(path), { recursive: true });
       await writeFile(path, text);
-      if (text.startsWith('#!')) await chmod(path, 0o755);
+      // The modes that unpacked code has.
+      for (let folder = dirname(path); folder.startsWith(codeDirectory); folder = dirname(folder))
+        await chmod(folder, 0o755);
+      await chmod(path, text.startsWith('#!') ? 0o755 : 0o644);
     }
     return {
       organization: { id: 'o1', name: 'acme' },

@@ -123,7 +123,8 @@ async function reachNode(directory: string, userId: number): Promise<string> {
   return copy;
 }
 
-async function makeReadable(directory: string): Promise<void> {
+/** Whatever the umask of the service is, tasks run as other users. */
+export async function makeReadable(directory: string): Promise<void> {
   await new Promise<void>((settle) => {
     execFile('/bin/chmod', ['-R', 'u=rwX,go=rX', directory], () => settle());
   });

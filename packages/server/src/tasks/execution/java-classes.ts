@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
-import { chmod, mkdir } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Host } from './host.ts';
+import { type Host, makeReadable } from './host.ts';
 
 const compileMilliseconds = 60_000;
 
@@ -28,13 +28,13 @@ export class JavaClasses {
     if (java === undefined) throw new Error('This host has no JDK.');
     const classes = join(directory, 'java');
     await mkdir(classes, { recursive: true });
-    await chmod(classes, 0o755);
     const parameters = ['-nowarn', '-d', classes, join(bootstraps, 'Bootstrap.java')];
     await new Promise<void>((resolve, reject) => {
       execFile(java.compiler, parameters, { timeout: compileMilliseconds }, (error) =>
         error === null ? resolve() : reject(error),
       );
     });
+    await makeReadable(classes);
     return classes;
   }
 }

@@ -145,11 +145,16 @@ export async function prepareLaunch(
   };
 }
 
-const become = 'exec "$@" </dev/null\n';
+/** Here and not from outside, where it would come before or after the sandbox has begun its own processes. */
+const become = `command -v nice >/dev/null && exec nice -n ${niceness} "$@" </dev/null
+exec "$@" </dev/null
+`;
 
 function makeTemporary(host: Host, userId: number | undefined): string {
   const parent = join(host.directory, 'tmp');
-  mkdirSync(parent, { recursive: true, mode: 0o711 });
+  mkdirSync(parent, { recursive: true });
+  // By name and not as the mode of a new folder, from which the service's umask takes away.
+  chmodSync(parent, 0o711);
   const folder = mkdtempSync(join(parent, 't'));
   chmodSync(folder, 0o700);
   if (userId !== undefined) chownSync(folder, userId, userId);

@@ -27,8 +27,11 @@ export const waitingInvocations = 1000;
 /** How often memory, processor time and disk of the processes are looked at. */
 export const watchIntervalMs = 200;
 
-/** How far tasks stand back when the processors are short: they get about a third of what the service gets. */
-export const niceness = 5;
+/**
+ * How far tasks stand back when the processors are short. Linux divides what a session gets among the
+ * processors it runs on, so a service on two of them would lose half of one to a loop at a niceness of 5.
+ */
+export const niceness = 12;
 
 /** What a runtime needs itself before the memory of the version begins to count. */
 export function runtimeMemoryMb(runtime: 'node' | 'python' | 'java' | 'provided'): number {

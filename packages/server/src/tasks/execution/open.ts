@@ -5,7 +5,7 @@ import type { Log } from '../../platform/log.ts';
 import type { Random } from '../../platform/random.ts';
 import type { RunnableVersion, Runtime } from '../version.ts';
 import type { Execution, OutputLine, TaskPool } from './execution.ts';
-import { type Host, openHost } from './host.ts';
+import { type Host, makeReadable, openHost } from './host.ts';
 import { type HidePaths, pathsHidden, withoutPaths } from './host-paths.ts';
 import { JavaClasses } from './java-classes.ts';
 import { prepareLaunch, type Surroundings } from './launch.ts';
@@ -265,8 +265,8 @@ async function writeEtc(host: Host, network: ExecutionOptions['network']): Promi
     group: 'task:x:1000:\n',
     hosts: '127.0.0.1 localhost task\n',
   };
-  for (const [name, text] of Object.entries(files))
-    await writeFile(join(folder, name), text, { mode: 0o644 });
+  for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
+  await makeReadable(folder);
   return [
     ...Object.keys(files).map((name) => ({ source: join(folder, name), target: `/etc/${name}` })),
     ...(network === 'open' ? [{ source: '/etc/resolv.conf', target: '/etc/resolv.conf' }] : []),

@@ -54,6 +54,7 @@ function nodeFlags({ version, sandboxed, where }: RuntimeOptions, bootstraps: st
     `--allow-fs-read=${where.temporary}`,
     `--allow-fs-write=${where.temporary}`,
     ...(sandboxed ? ['--allow-child-process', '--allow-addons', '--allow-worker', '--allow-wasi'] : []),
+    '--v8-pool-size=1',
     '--disable-sigusr1',
     // These would tell every task about the flags above.
     '--disable-warning=ExperimentalWarning',

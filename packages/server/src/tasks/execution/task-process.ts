@@ -3,7 +3,6 @@
  * at a time, and everything that can go wrong with it ends as a result or as a reason.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { setPriority } from 'node:os';
 import { Writable } from 'node:stream';
 import type { Clock } from '../../platform/clock.ts';
 import type { RunnableVersion } from '../version.ts';
@@ -12,7 +11,7 @@ import { encodeFrame, encodeInvocation, FrameReader, fromProcess, toProcess } fr
 import { killTree } from './kill.ts';
 import { lastWords } from './last-words.ts';
 import type { Launch } from './launch.ts';
-import { largestAnswer, largestOutput, mebibyte, niceness } from './limits.ts';
+import { largestAnswer, largestOutput, mebibyte } from './limits.ts';
 import { Output } from './output.ts';
 import { parseRuntimeError } from './runtime-error.ts';
 
@@ -78,7 +77,6 @@ export class TaskProcess {
       ...(launch.userId === undefined ? {} : { uid: launch.userId, gid: launch.groupId ?? launch.userId }),
     });
     this.ended = this.#watchEnd();
-    this.#lowerPriority();
     this.#connect(launch);
     this.#timer = setTimeout(() => {
       this.#kill('crash', {
@@ -212,14 +210,6 @@ export class TaskProcess {
     const exited = this.#child.exitCode !== null || this.#child.signalCode !== null;
     this.#killing =
       pid === undefined ? Promise.resolve() : killTree({ pid, exited, sandboxed, userId, marker });
-  }
-
-  #lowerPriority(): void {
-    try {
-      if (this.#child.pid !== undefined) setPriority(this.#child.pid, niceness);
-    } catch {
-      // It has ended already, which is told elsewhere.
-    }
   }
 
   #channel(): Writable | undefined {

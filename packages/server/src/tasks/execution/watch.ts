@@ -20,11 +20,17 @@ interface Memory {
 }
 
 const remembered = new WeakMap<TaskProcess, Memory>();
+/** How often a process was looked at in its first moments. */
+const firstLooks = new WeakMap<TaskProcess, number>();
+/** By then it has opened its session. What it did to stand back itself the kernel may have put off. */
+const mostFirstLooks = 10;
 
 export function inspect(process: TaskProcess, version: RunnableVersion, idleProcessorSeconds: number): void {
   if (process.pid === undefined || process.state === 'ended') return;
   const tree = treeOf(process.pid);
-  if (tree.length > crowd) tree.forEach(standBack);
+  const looks = (firstLooks.get(process) ?? 0) + 1;
+  if (looks <= mostFirstLooks) firstLooks.set(process, looks);
+  if (looks <= mostFirstLooks || tree.length > crowd) tree.forEach(standBack);
   const use = useOf(tree);
   const kind = kindOf(version.runtime);
   const ownMb = runtimeMemoryMb(kind) + (process.launch.sandboxed && kind !== 'node' ? forwarderMb : 0);

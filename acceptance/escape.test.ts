@@ -1,0 +1,3 @@
+import { escapeSuite } from './harness/escape.suite.ts';
+
+escapeSuite('without a sandbox', { sandbox: 'none' });
