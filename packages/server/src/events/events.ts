@@ -23,6 +23,11 @@ export interface EventLog {
   append(entries: readonly AppendEntry[]): Promise<AppendOutcome[]>;
   /** The records of a partition after an offset, oldest first, as many as fit. At least one if there is any. */
   read(address: PartitionAddress, after: number, limits: ReadLimits): Promise<EventRecord[]>;
+  /**
+   * The same as `read`, for who passes many records on without looking at each: making an object and texts of
+   * every record costs more than all else. An engine that cannot give them so has no such method.
+   */
+  readPacked?(address: PartitionAddress, after: number, limits: ReadLimits): Promise<PackedRecords>;
   /** Where the partitions of a topic begin and end; a partition that was never written to is left out. */
   bounds(topic: TopicAddress): Promise<PartitionBounds[]>;
   /** The topics that have, or had, records, of one organization or of all. */
@@ -92,6 +97,24 @@ export interface EventRecord {
   readonly routes: Routes;
   readonly body: Uint8Array;
 }
+
+/** Records as they lie in memory. All lists are as long as there are records, or a multiple of that. */
+export interface PackedRecords {
+  readonly count: number;
+  /** The offset of the last one; undefined when there is none. */
+  readonly last: number | undefined;
+  /** Has the keys and ids, in UTF-8, and the bodies. */
+  readonly bytes: Buffer;
+  /** For each record where its key begins, its id, its body, and where the body ends. */
+  readonly places: Uint32Array;
+  readonly acceptedAt: Float64Array;
+  /** For each record which of the routes are its own. */
+  readonly routeOf: Uint16Array;
+  readonly routes: readonly Routes[];
+}
+
+/** How many places each record has. */
+export const placesOfRecord = 4;
 
 export interface ReadLimits {
   readonly records: number;

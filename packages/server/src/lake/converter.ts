@@ -1,7 +1,9 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { PackedRecords } from '../events/events.ts';
 import { type Column, columnLimit, readColumns } from './columns.ts';
 import { batchesOf, type LakeRecord } from './converter/frames.ts';
+import { packedBatches } from './converter/packed-frames.ts';
 import { type AnswerOf, ConverterError, ConverterProcess } from './converter/process.ts';
 import type {
   ConverterAnswer,
@@ -54,6 +56,8 @@ export interface WriteOutcome {
 export interface WriteJob {
   /** Resolves when more may be sent. Records go into the files in the order they are sent. */
   send(records: readonly LakeRecord[]): Promise<void>;
+  /** The same with those of packed records that are meant for the lake. */
+  sendPacked(records: PackedRecords): Promise<void>;
   seal(): Promise<WriteOutcome>;
   /** Gives the write up. Nothing happens when it is sealed already, or has failed. */
   cancel(): Promise<void>;
@@ -254,8 +258,16 @@ class Write implements WriteJob {
     this.#directory = directory;
   }
 
-  async send(records: readonly LakeRecord[]): Promise<void> {
-    for (const batch of batchesOf(records)) {
+  send(records: readonly LakeRecord[]): Promise<void> {
+    return this.#sendAll(batchesOf(records));
+  }
+
+  sendPacked(records: PackedRecords): Promise<void> {
+    return this.#sendAll(packedBatches(records));
+  }
+
+  async #sendAll(batches: Iterable<Buffer>): Promise<void> {
+    for (const batch of batches) {
       // One batch is on its way while the next one is made.
       await this.#sending;
       this.#batches++;

@@ -1,16 +1,24 @@
 import type { HeldRange, RangeMove } from '../consumers/ranges.ts';
-import type { EventLog, EventRecord, PartitionBounds } from '../events/events.ts';
+import {
+  type EventLog,
+  type EventRecord,
+  type PackedRecords,
+  type PartitionAddress,
+  type PartitionBounds,
+  placesOfRecord,
+  type ReadLimits,
+} from '../events/events.ts';
 
 /** How much is taken at a time; passed by at most one read. */
 export interface RangeLimits {
   readonly bytes: number;
   readonly records: number;
+  /** Whether each record is looked at, so that they are needed one by one. */
+  readonly oneByOne?: boolean;
 }
 
-export interface RangePart {
-  readonly records: readonly EventRecord[];
-  readonly bytes: number;
-}
+/** What was read at once: one by one, or as it lies in memory where the log can give it so. */
+export type RangePart = { readonly records: readonly EventRecord[] } | { readonly packed: PackedRecords };
 
 /** Several reads of the log make a file, so that memory holds two of them however large the file is. */
 const readLimits = { records: 20_000, bytes: 4 * 1024 * 1024 };
@@ -82,15 +90,32 @@ export class RangeReader {
     const { range, last } = first;
     const { address, cursor } = range;
     const after = this.#through.get(address.partition)?.through ?? cursor;
-    const read = await this.#log.read(address, after, { ...readLimits, records });
+    const { part, count, reached, bytes } = await this.#readPart(address, after, { ...readLimits, records });
     // Nothing there means that what was there is gone: there is nothing to wait for.
-    const through = read.at(-1)?.offset ?? last;
+    const through = reached ?? last;
     this.#through.set(address.partition, { address, through });
     if (through >= last) this.#left.shift();
-    let bytes = 0;
-    for (const record of read) bytes += record.body.length;
-    this.#records += read.length;
+    this.#records += count;
     this.#bytes += bytes;
-    return { records: read, bytes };
+    return part;
+  }
+
+  async #readPart(
+    address: PartitionAddress,
+    after: number,
+    limits: ReadLimits,
+  ): Promise<{ part: RangePart; count: number; reached: number | undefined; bytes: number }> {
+    if (this.#log.readPacked === undefined || this.#limits.oneByOne === true) {
+      const records = await this.#log.read(address, after, limits);
+      let bytes = 0;
+      for (const record of records) bytes += record.body.length;
+      return { part: { records }, count: records.length, reached: records.at(-1)?.offset, bytes };
+    }
+    const packed = await this.#log.readPacked(address, after, limits);
+    const { count, last, places } = packed;
+    let bytes = 0;
+    for (let place = 0; place < places.length; place += placesOfRecord)
+      bytes += (places[place + 3] ?? 0) - (places[place + 2] ?? 0);
+    return { part: { packed }, count, reached: last, bytes };
   }
 }

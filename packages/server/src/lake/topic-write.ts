@@ -80,7 +80,10 @@ async function writeOnce(
 ): Promise<'done' | 'more'> {
   const { catalog, events } = parts;
   const bounds = await events.bounds(topic);
-  const reader = new RangeReader(events, registration.held(topic.topicName), bounds, limits);
+  const reader = new RangeReader(events, registration.held(topic.topicName), bounds, {
+    ...limits,
+    oneByOne: limits.asIs,
+  });
   if (reader.isEmpty) return 'done';
   const base = (await catalog.table(topic)) ?? newTable(topic);
   const directory = join(parts.scratchDirectory, randomId(parts.random));
@@ -116,16 +119,18 @@ async function convert(
     }
   };
   try {
-    for await (const { records } of reader.parts(signal)) {
-      const selected = records.filter((record) => record.routes.lake);
-      if (selected.length === 0) continue;
+    for await (const part of reader.parts(signal)) {
+      const selected = 'records' in part ? part.records.filter((record) => record.routes.lake) : undefined;
+      if (selected?.length === 0 || ('packed' in part && !part.packed.routes.some(({ lake }) => lake)))
+        continue;
       if (job === undefined) {
         const { columns, nextColumnId, fixed } = base;
         await mkdir(directory, { recursive: true });
         const request = { columns, nextColumnId, open: !fixed, directory };
         job = await faults(converter.beginWrite(request, signal));
       }
-      await faults(job.send(limits.asIs ? selected.map(asText) : selected));
+      if ('packed' in part) await faults(job.sendPacked(part.packed));
+      else if (selected !== undefined) await faults(job.send(limits.asIs ? selected.map(asText) : selected));
     }
     return job === undefined ? undefined : await faults(job.seal());
   } catch (error) {

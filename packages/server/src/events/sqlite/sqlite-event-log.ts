@@ -8,6 +8,7 @@ import {
   EventLogFullError,
   EventLogUnavailableError,
   type EventRecord,
+  type PackedRecords,
   type PartitionAddress,
   type ReadLimits,
   type TopicAddress,
@@ -15,9 +16,9 @@ import {
 import { AppendQueue } from './append-queue.ts';
 import { AttributesReader } from './attributes.ts';
 import { Notices } from './notices.ts';
-import type { FromReader, FromWriter, ToReader, ToWriter, Trimmed } from './protocol.ts';
+import type { EncodedRecords, FromReader, FromWriter, ToReader, ToWriter, Trimmed } from './protocol.ts';
 import { Questions } from './questions.ts';
-import { decodeRecords } from './records.ts';
+import { decodeRecords, packRecords } from './records.ts';
 import { Thread } from './thread.ts';
 
 export interface SqliteEventLogOptions {
@@ -115,14 +116,21 @@ class SqliteEventLog implements EventLog {
   }
 
   async read(address: PartitionAddress, after: number, limits: ReadLimits): Promise<EventRecord[]> {
+    return decodeRecords(await this.#encoded(address, after, limits), this.#attributes);
+  }
+
+  async readPacked(address: PartitionAddress, after: number, limits: ReadLimits): Promise<PackedRecords> {
+    return packRecords(await this.#encoded(address, after, limits), this.#attributes);
+  }
+
+  #encoded(address: PartitionAddress, after: number, limits: ReadLimits): Promise<EncodedRecords> {
     this.#refuseWhenOver();
-    const encoded = await this.#questions.ask({
+    return this.#questions.ask({
       kind: 'read',
       address: addressOf(address),
       after,
       limits: { records: limits.records, bytes: limits.bytes },
     });
-    return decodeRecords(encoded, this.#attributes);
   }
 
   async bounds({ organizationId, topicName }: TopicAddress) {

@@ -21,7 +21,7 @@ export const batchHeaderBytes = 8;
 export const indexEntryBytes = 16;
 
 const lineBreak = 0x0a;
-const batchBytes = 1 << 20;
+export const batchBytes = 1 << 20;
 
 /** The records in batches of about a mebibyte. A record is never divided. */
 export function* batchesOf(records: readonly LakeRecord[]): Generator<Buffer> {
@@ -72,7 +72,7 @@ function encodeBatch(records: readonly LakeRecord[], start: number, end: number)
 const plain = /^[ !#-[\]-~]*$/;
 
 /** Everything of a line but what comes from the body. */
-function headOf({ key, id, acceptedAt }: LakeRecord): string {
+export function headOf({ key, id, acceptedAt }: Omit<LakeRecord, 'body'>): string {
   const time = Math.trunc(acceptedAt);
   if (plain.test(key) && plain.test(id)) return `{"_key":"${key}","_id":"${id}","_ingested_at":${time}`;
   return `{"_key":${JSON.stringify(key)},"_id":${JSON.stringify(id)},"_ingested_at":${time}`;
