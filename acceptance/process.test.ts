@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import { call, checkProblem, read } from './harness/client.ts';
 import { type Connection, openConnection } from './harness/connection.ts';
@@ -206,12 +206,21 @@ describe('the process', { concurrency: 3 }, () => {
       assert.ok(entries.includes('outbox.jsonl'));
       for (const entry of dataDirectory === shared ? entries : ['.', ...entries]) {
         const { mode } = await stat(join(dataDirectory, entry));
-        if ((mode & 0o007) !== 0) open.push(`${(mode & 0o777).toString(8)} ${entry}`);
+        // What lies in a folder that nobody else may enter is out of reach, whatever its own mode.
+        if ((mode & 0o007) !== 0 && (await mayBeEntered(dataDirectory, dirname(entry))))
+          open.push(`${(mode & 0o777).toString(8)} ${entry}`);
       }
     }
     assert.deepEqual(open, [], 'what any user of the machine may read');
   });
 });
+
+/** Whether every folder from the data directory down to this one lets others in. */
+async function mayBeEntered(dataDirectory: string, folder: string): Promise<boolean> {
+  if (folder === '.') return true;
+  const { mode } = await stat(join(dataDirectory, folder));
+  return (mode & 0o001) !== 0 && (await mayBeEntered(dataDirectory, dirname(folder)));
+}
 
 describe('a start that cannot be', { concurrency: 3 }, () => {
   const secret = 'hunter2-is-secret';
