@@ -233,7 +233,7 @@ export function escapeSuite(name: string, { sandbox }: EscapeOptions): void {
       loop: /^Task\.TimedOut: /,
       deaf: /^Task\.TimedOut: /,
     };
-    const timeoutSec = 3;
+    const timeoutSec = 6;
 
     it('ends when it takes too much of anything, with all its processes', async (context) => {
       // The only thing on the command line that a test can choose.

@@ -136,13 +136,17 @@ describe('the lake', { timeout: 120_000 }, () => {
       site.clock.advance(hour);
     }
     await site.flush('clicks');
+    // The writer may have begun on its own, so an hour may have more than one file.
+    const rows = new Map<number, number>();
+    for (const file of await files()) rows.set(file.hour, (rows.get(file.hour) ?? 0) + file.rows);
     assert.deepEqual(
-      (await files()).map((file) => [file.hour, file.rows]),
+      [...rows].sort(([one], [other]) => one - other),
       Array.from({ length: 5 }, (_value, n) => [start - hour / 2 + n * hour, 2]),
     );
     const range = { from: start + hour, to: start + 2 * hour };
     const scan = await site.lake.scan(organization, 'clicks', undefined, range);
-    assert.equal(scan?.files.length, 2, 'files of other hours are not read');
+    const read = (scan?.files ?? []).reduce((sum, file) => sum + file.rows, 0);
+    assert.equal(read, 4, 'files of other hours are not read');
   });
 
   it('reads old files by a new schema without rewriting any', async () => {
