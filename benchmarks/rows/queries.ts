@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { createWriteStream } from 'node:fs';
-import { glob, mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -20,15 +20,19 @@ const filesOfInput = 4;
 /** Questions about visits through the API, next to DuckDB alone on the same files, checked against the input. */
 export async function analyticalQueries(rows: number, rounds: number): Promise<Row[]> {
   const inputs = await mkdtemp(join(tmpdir(), 'millrace-visits-'));
-  const site = await openSite();
+  // No merging beside the queries: alone they are compared with DuckDB alone.
+  const site = await openSite({ MILLRACE_LAKE_UPKEEP_SECONDS: '86400' });
   try {
     await publishVisits(site, inputs, rows);
     const files = await lakeFiles(site, rows);
     const sql = questions.map((question) => question.sql);
-    const bare = await askBare([`CREATE VIEW visits AS FROM read_parquet([${files}])`], sql, rounds);
+    const bare = await askBare(
+      [`CREATE VIEW visits AS FROM read_parquet([${files}], hive_partitioning = false)`],
+      sql,
+      rounds,
+    );
     const truth = await askBare([`CREATE TABLE visits AS FROM read_json('${inputs}/*.gz')`], sql, 1);
     const measured: Row[] = [];
-    let worst = 0;
     let different = 0;
     let total = 0;
     let bareTotal = 0;
@@ -42,7 +46,6 @@ export async function analyticalQueries(rows: number, rounds: number): Promise<R
       const alone = median(bare[index]?.milliseconds ?? []);
       const mine = median(asked);
       const allowed = alone * 1.1 + 60;
-      worst = Math.max(worst, mine / allowed);
       total += mine;
       bareTotal += alone;
       measured.push({
@@ -65,11 +68,11 @@ export async function analyticalQueries(rows: number, rounds: number): Promise<R
       ...measured,
       {
         what: `15 queries over ${rows} rows`,
-        figure: `${total.toFixed(0)} ms`,
+        figure: `${total.toFixed(0)} ms, ${different} answers differ`,
         bare: `${bareTotal.toFixed(0)} ms`,
         ratio: total / bareTotal,
         bar: 'every answer as DuckDB gives it over the input',
-        reached: different === 0 && worst <= 1,
+        reached: different === 0,
       },
       {
         what: 'three of them over gzip NDJSON',
@@ -138,10 +141,13 @@ async function publish(site: Site, batch: string): Promise<void> {
 async function lakeFiles(site: Site, rows: number): Promise<string> {
   const counted = await ask(site, 'SELECT count(*) FROM visits');
   if (counted.rows[0]?.[0] !== String(rows)) throw new Error(`${counted.rows[0]?.[0]} of ${rows} are there`);
-  const found: string[] = [];
-  for await (const file of glob(`${site.service.dataDirectory}/objects/lake/**/topic=visits/**/*.parquet`))
-    found.push(`'${file}'`);
-  return found.sort().join(', ');
+  // Files that were merged into others stay for an hour, so the list is asked for.
+  const response = await fetch(`${site.organizationUrl}/topic/visits/files?maxResults=1000`, {
+    headers: site.headers,
+  });
+  const { files }: { files: { key: string }[] } = JSON.parse(await response.text());
+  const root = join(site.service.dataDirectory, 'objects', 'objects', 'lake');
+  return files.map(({ key }) => `'${join(root, key)}'`).join(', ');
 }
 
 interface BareAnswer {
