@@ -2,16 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { openTestSqlite } from '../database/sqlite/testing.fixture.ts';
 import type { EventLog } from '../events/events.ts';
-import {
-  consumer,
-  message,
-  openTestEvents,
-  openTestSqlite,
-  startNode,
-  until,
-  wayTo,
-} from './consumers.fixture.ts';
+import { consumer, message, openTestEvents, startNode, until, wayTo } from './consumers.fixture.ts';
 import { MemoryLog } from './memory-log.fixture.ts';
 
 setFlagsFromString('--expose-gc');

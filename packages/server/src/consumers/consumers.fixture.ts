@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Database } from '../database/database.ts';
 import { DatabaseUnavailableError } from '../database/errors.ts';
-import { openSqliteDatabase } from '../database/sqlite/sqlite-database.ts';
 import type { AppendEntry, EventLog, EventRecord } from '../events/events.ts';
 import { partitionOf } from '../events/partition.ts';
 import { openSqliteEventLog } from '../events/sqlite/sqlite-event-log.ts';
@@ -16,24 +15,6 @@ import { ConsumerRunner } from './runner.ts';
 import type { RunnerLimits, RunnerTimings } from './settings.ts';
 
 export const organizationId = 'o1';
-
-export async function openTestSqlite(): Promise<{ database: Database; close(): Promise<void> }> {
-  const directory = await mkdtemp(join(tmpdir(), 'millrace-consumers-'));
-  const database = await openSqliteDatabase({
-    path: join(directory, 'millrace.db'),
-    clock: systemClock,
-    onFatal: (error) => {
-      throw error;
-    },
-  });
-  return {
-    database,
-    close: async () => {
-      await database.close();
-      await rm(directory, { recursive: true });
-    },
-  };
-}
 
 /** The event log as it is on a laptop, in a place of its own. */
 export async function openTestEvents(): Promise<{ events: EventLog; close(): Promise<void> }> {

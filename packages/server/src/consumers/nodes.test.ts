@@ -1,4 +1,4 @@
-import { openTestSqlite } from './consumers.fixture.ts';
+import { openTestSqlite } from '../database/sqlite/testing.fixture.ts';
 import { nodesSuite } from './nodes.suite.ts';
 import { rangesSuite } from './ranges.suite.ts';
 

@@ -1,4 +1,4 @@
-import { openTestSqlite } from './consumers.fixture.ts';
+import { openTestSqlite } from '../database/sqlite/testing.fixture.ts';
 import { propertySuite } from './property.suite.ts';
 import { rangePropertySuite } from './range-property.suite.ts';
 

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 import type { Database } from '../database/database.ts';
+import { openTestSqlite } from '../database/sqlite/testing.fixture.ts';
 import { type EventLog, EventLogUnavailableError } from '../events/events.ts';
 import type { Delivery } from './consumer.ts';
 import {
   consumer,
   message,
   openTestEvents,
-  openTestSqlite,
   organizationId,
   startNode,
   textOf,

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 import type { Database } from '../database/database.ts';
+import { openTestSqlite } from '../database/sqlite/testing.fixture.ts';
 import type { EventLog } from '../events/events.ts';
 import {
   consumer,
   message,
   openTestEvents,
-  openTestSqlite,
   organizationId,
   startNode,
   textOf,

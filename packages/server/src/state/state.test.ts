@@ -1,24 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { openSqliteDatabase } from '../database/sqlite/sqlite-database.ts';
-import { systemClock } from '../platform/clock.ts';
+import { openTestSqlite } from '../database/sqlite/testing.fixture.ts';
 import { stateSuite } from './state.suite.ts';
 
-stateSuite('SQLite', async () => {
-  const directory = await mkdtemp(join(tmpdir(), 'millrace-state-'));
-  const database = await openSqliteDatabase({
-    path: join(directory, 'millrace.db'),
-    clock: systemClock,
-    onFatal: (error) => {
-      throw error;
-    },
-  });
-  return {
-    database,
-    close: async () => {
-      await database.close();
-      await rm(directory, { recursive: true });
-    },
-  };
-});
+stateSuite('SQLite', openTestSqlite);

@@ -1,4 +1,4 @@
-import { openTestSqlite } from '../consumers/consumers.fixture.ts';
+import { openTestSqlite } from '../database/sqlite/testing.fixture.ts';
 import { streamsSuite } from './streams/streams.suite.ts';
 import { taskNodesSuite } from './task-nodes.suite.ts';
 import { tasksSuite } from './tasks.suite.ts';

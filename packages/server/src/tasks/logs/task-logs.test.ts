@@ -1,4 +1,4 @@
-import { openTestSqlite } from '../../consumers/consumers.fixture.ts';
+import { openTestSqlite } from '../../database/sqlite/testing.fixture.ts';
 import { taskLogSuite } from './task-logs.suite.ts';
 
 taskLogSuite('SQLite', openTestSqlite);
