@@ -84,6 +84,21 @@ export function attacksSuite(name: string, options: Partial<ExecutionOptions>): 
       await pool.close();
     });
 
+    it('memory that grows faster than anybody looks counts as well', async () => {
+      const pool = await site.pool(
+        {
+          'index.js': `exports.handler = () => { const all = [];
+            for (;;) all.push(Buffer.alloc(64 * 1024 * 1024, 1)); };`,
+        },
+        { memoryMb: 128 },
+      );
+      assert.equal(
+        await failureOf(pool),
+        'crash Runtime.OutOfMemory: The process used more than its 128 MB of memory.',
+      );
+      await pool.close();
+    });
+
     it('a gigabyte of output is neither kept nor read to its end', async () => {
       const pool = await site.pool({
         'index.js': `exports.handler = () => { const line = 'x'.repeat(1023) + '\\n';

@@ -189,6 +189,7 @@ class ProcessExecution {
         clock: this.#options.clock,
         startLimitMs: this.#options.startLimitMs ?? startLimitMs,
         onLine: (line) => this.#options.onLine(version, line),
+        onError: () => this.#inspect(made, version),
         onIdle: () => events.onIdle(made),
         onEnd: (end) => events.onEnd(made, end),
       });
@@ -208,12 +209,15 @@ class ProcessExecution {
     for (const [pool, version] of this.#pools) {
       if (calm) pool.stopIdle(now);
       for (const process of pool.processes()) {
-        if (calm || process.state !== 'idle')
-          inspect(process, version, this.#options.idleProcessorSeconds ?? idleProcessorSeconds);
+        if (calm || process.state !== 'idle') this.#inspect(process, version);
         if (calm) writers.push(process);
       }
     }
     if (writers.length > 0) void this.#lookAtDisks(writers);
+  }
+
+  #inspect(process: TaskProcess, version: RunnableVersion): void {
+    inspect(process, version, this.#options.idleProcessorSeconds ?? idleProcessorSeconds);
   }
 
   async #lookAtDisks(processes: readonly TaskProcess[]): Promise<void> {

@@ -21,6 +21,8 @@ export interface TaskProcessOptions {
   readonly clock: Clock;
   readonly startLimitMs: number;
   onLine(line: OutputLine): void;
+  /** The code answered with an error, which may be what came of breaking a limit: the moment to look. */
+  onError(): void;
   /** The process can take an invocation. */
   onIdle(): void;
   /** Before anybody hears of it. */
@@ -147,6 +149,9 @@ export class TaskProcess {
   }
 
   fail(error: InvocationError): void {
+    this.#options.onError();
+    // The limit that it broke is the answer.
+    if (this.#killing !== undefined) return;
     this.#settle((durationMs) => ({ outcome: 'failure', kind: 'error', error, durationMs }));
   }
 
