@@ -8,19 +8,14 @@ import { readSamples } from './harness/metrics.ts';
 import { join, newApiKey, newOrganization, newPerson, type Person } from './harness/people.ts';
 import { type RunningService, startService } from './harness/service.ts';
 import { eventually } from './harness/waiting.ts';
+import { ask, type Received, written } from './harness/written-request.ts';
 
 /**
- * The busiest operations have a short way through the service, which a request takes when it is written the
- * usual way. A slash at the end of the path means the same and is not the usual way, so that each request
- * can be sent both ways, and nothing in the answers may tell which one it took.
+ * The busiest operations have short ways through the service, which a request takes when it is written the
+ * usual way: one when it comes on a connection that stays and had no others, and one when it had. A slash at
+ * the end of the path means the same and is not the usual way, so that each request can be sent every way,
+ * and nothing in the answers may tell which one it took.
  */
-interface Received {
-  readonly status: number;
-  /** Names and values by turns, as they came. */
-  readonly headers: readonly string[];
-  readonly text: string;
-}
-
 const counts = 'millrace_http_request_duration_seconds_count';
 
 describe('the short way and the long way', { timeout: 120_000 }, () => {
@@ -103,7 +98,15 @@ describe('the short way and the long way', { timeout: 120_000 }, () => {
     const long = await send(sent, '/');
     assert.equal(short.status, status, `${what}: ${short.text}`);
     assert.deepEqual(comparable(short), comparable(long), what);
-    for (const { headers, text } of [short, long]) {
+    const { host } = new URL(service.url);
+    const another = `GET /livez HTTP/1.1\r\nHost: ${host}\r\n\r\n`;
+    const shortest = await ask(service.url, written(host, sent));
+    const behind = await ask(service.url, written(host, sent), another);
+    const around = await ask(service.url, written(host, { ...sent, path: `${sent.path}/` }));
+    assert.equal(shortest.status, status, `${what}: ${shortest.text}`);
+    assert.deepEqual(comparable(shortest), comparable(behind), what);
+    assert.deepEqual(comparable(shortest), comparable(around), what);
+    for (const { headers, text } of [short, long, shortest, behind, around]) {
       const length = headers[headers.findIndex((name) => name.toLowerCase() === 'content-length') + 1];
       assert.equal(length, String(Buffer.byteLength(text)), what);
     }

@@ -43,6 +43,8 @@ export async function serve(): Promise<void> {
     return refuse([error instanceof Error ? error.message : String(error)]);
   }
 
+  flushCompileCache();
+  await releaseStartMemory();
   const url = await listen(service, settings);
   if (url === undefined) return;
 
@@ -59,10 +61,8 @@ export async function serve(): Promise<void> {
   process.on('SIGTERM', () => stop('SIGTERM'));
   process.on('SIGINT', () => stop('SIGINT'));
 
-  flushCompileCache();
   log.info({ event: 'service.ready', url }, 'ready');
   process.stdout.write(`millrace ready on ${url}\n`);
-  releaseStartMemory();
 }
 
 async function listen(service: Service, settings: Settings): Promise<string | undefined> {

@@ -6,7 +6,7 @@ import { problem } from '../platform/problem.ts';
 import { type Random, randomBase62 } from '../platform/random.ts';
 import { type DocumentationParts, registerDocumentationRoutes } from './documentation-routes.ts';
 import { commonHeaders, type HeaderPolicy, headerWriter } from './headers.ts';
-import { fastLane } from './lane/fast-lane.ts';
+import { openLanes } from './lane/lanes.ts';
 import { answerMalformed, refuseExpectations } from './malformed.ts';
 import { KnownPaths, notFoundHandler } from './not-found.ts';
 import { hasBody, registerOperations } from './operations.ts';
@@ -43,10 +43,8 @@ const clientRequestId = /^[A-Za-z0-9_.-]{1,64}$/;
 export function buildApp(parts: AppParts): FastifyInstance {
   const { log, metrics, timeouts } = parts;
   const nextRequestId = requestIds(parts.random);
-  const requestId = (request: IncomingMessage) => {
-    const given = request.headers['x-request-id'];
-    return typeof given === 'string' && clientRequestId.test(given) ? given : nextRequestId();
-  };
+  const requestId = (given: string | string[] | undefined) =>
+    typeof given === 'string' && clientRequestId.test(given) ? given : nextRequestId();
   const headers = commonHeaders(parts.headers);
   const writeHeaders = headerWriter(headers);
   const app = fastify({
@@ -69,7 +67,7 @@ export function buildApp(parts: AppParts): FastifyInstance {
     },
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 4096 },
     requestIdHeader: false,
-    genReqId: requestId,
+    genReqId: (request: IncomingMessage) => requestId(request.headers['x-request-id']),
     clientErrorHandler: answerMalformed(nextRequestId),
     frameworkErrors: (error, request, reply) => {
       writeHeaders(request, reply);
@@ -129,16 +127,13 @@ export function buildApp(parts: AppParts): FastifyInstance {
   parts.extend?.(app, paths);
   app.setNotFoundHandler(notFoundHandler(paths));
 
-  const lane = fastLane({
+  openLanes(app, timeouts, {
     routes,
     headers,
     requestId,
     isDraining: parts.isDraining,
     refusalOf: (error, id, { operation, bodyBytes }) => refusalOf(error, id, operation.id, bodyBytes),
     answered,
-  });
-  app.server.removeAllListeners('request').on('request', (request, response) => {
-    if (!lane(request, response)) app.routing(request, response);
   });
   return app;
 }

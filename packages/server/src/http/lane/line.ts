@@ -1,0 +1,207 @@
+import { STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+import { admit } from '../admission.ts';
+import type { HeaderList } from '../headers.ts';
+import type { OperationRoute } from '../route.ts';
+import { HeadReader } from './head.ts';
+import { areUsual, bodyLength, type Destination, type FindDestination, queryOf } from './lane-routes.ts';
+import { type Asked, type Client, type LaneParts, Passage } from './passage.ts';
+
+export interface LineParts {
+  readonly lane: LaneParts;
+  readonly find: FindDestination;
+  /** The last lines of the head of every answer. */
+  readonly keepAliveHeader: string;
+  /** Is given a connection that goes on elsewhere. */
+  leave(line: Line, socket: Socket, bytes: Buffer | undefined): void;
+  closed(line: Line): void;
+}
+
+/** A request that is not there in full by its second piece is not worth keeping its bytes here. */
+const mostHeldBytes = 16 * 1024;
+
+/** Two credentials cannot come this way: a header that is given twice is not usual. */
+const noRawHeaders: string[] = [];
+
+/** A request whose head is there. */
+interface Request {
+  readonly route: OperationRoute;
+  readonly asked: Asked;
+  /** Where its body is. */
+  readonly start: number;
+  readonly end: number;
+}
+
+/** One connection of the lane. It has one request at a time in hand. */
+export class Line implements Client {
+  lastHeardOf = performance.now();
+  readonly #parts: LineParts;
+  readonly #socket: Socket;
+  readonly #heads = new HeadReader();
+  /** What has come and is not taken yet: a request in part, or those after the one in hand. */
+  #held: Buffer | undefined;
+  #state: 'new' | 'waiting' | 'busy' | 'gone' = 'new';
+  /** Whether to end it once the request in hand is answered. */
+  #isEnding = false;
+  /** Whether the client has said that it sends no more. */
+  #hasEnded = false;
+  #path = '';
+  #destination: Destination | undefined;
+
+  constructor(parts: LineParts, socket: Socket) {
+    this.#parts = parts;
+    this.#socket = socket;
+    socket.on('data', this.#hear);
+    socket.on('end', this.#end);
+    socket.on('error', this.#fail);
+    socket.on('close', this.#close);
+    socket.on('drain', this.#proceed);
+  }
+
+  /** Has not sent a whole request since there was reason to expect one. */
+  get isUndecided(): boolean {
+    return this.#state === 'new' || (this.#state === 'waiting' && this.#held !== undefined);
+  }
+
+  get isWaiting(): boolean {
+    return this.#state === 'waiting' && this.#socket.writableLength === 0;
+  }
+
+  /** Whether its client has not taken what it was sent for too long. */
+  isDeafFor(milliseconds: number, limit: number): boolean {
+    return milliseconds >= limit && this.#socket.writableLength > 0;
+  }
+
+  /** Goes over to Node's server, with what was heard and not taken. */
+  leave(): void {
+    const socket = this.#socket;
+    const bytes = this.#held;
+    this.#state = 'gone';
+    this.#held = undefined;
+    socket.off('data', this.#hear);
+    socket.off('end', this.#end);
+    socket.off('error', this.#fail);
+    socket.off('close', this.#close);
+    socket.off('drain', this.#proceed);
+    if (socket.isPaused()) socket.resume();
+    this.#parts.leave(this, socket, bytes);
+    if (this.#hasEnded) socket.emit('end');
+  }
+
+  endAfterAnswer(): void {
+    this.#isEnding = true;
+    this.#proceed();
+  }
+
+  giveUp(): void {
+    this.#socket.destroy();
+  }
+
+  reply(status: number, headers: HeaderList, body: string): void {
+    if (this.#state !== 'busy') return;
+    const bytes = Buffer.byteLength(body);
+    let text = status === 200 ? 'HTTP/1.1 200 OK\r\n' : `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n`;
+    for (let index = 0; index < headers.length; index += 2) {
+      text += `${headers[index]}: ${headers[index + 1]}\r\n`;
+    }
+    text += `content-length: ${bytes}\r\nDate: ${dateNow()}\r\n${this.#parts.keepAliveHeader}${body}`;
+    // Text of plain ASCII is the same in both, and quicker to write as the simpler one.
+    const isTaken = this.#socket.write(text, bytes === body.length ? 'latin1' : 'utf8');
+    this.#state = 'waiting';
+    this.lastHeardOf = performance.now();
+    if (!isTaken) this.#socket.pause();
+    // Not at once: an answer may be given while its request is still being taken.
+    else if (this.#held !== undefined || this.#isEnding || this.#hasEnded) queueMicrotask(this.#proceed);
+    else if (this.#socket.isPaused()) this.#socket.resume();
+  }
+
+  readonly #hear = (piece: Buffer): void => {
+    this.#held = this.#held === undefined ? piece : Buffer.concat([this.#held, piece]);
+    this.lastHeardOf = performance.now();
+    if (this.#state === 'busy' || this.#socket.writableNeedDrain) this.#socket.pause();
+    else this.#take(this.#held);
+  };
+
+  /** Goes on with what was kept back until a request was answered, or an answer read. */
+  readonly #proceed = (): void => {
+    if (this.#state === 'busy' || this.#state === 'gone' || this.#socket.writableNeedDrain) return;
+    if (this.#held !== undefined) this.#take(this.#held);
+    else if (this.#isEnding || this.#hasEnded) this.#socket.destroySoon();
+    else if (this.#socket.isPaused()) this.#socket.resume();
+  };
+
+  /** Takes the first request of what has come; one that is not in its usual form is not for this lane. */
+  #take(bytes: Buffer): void {
+    const request = this.#parts.lane.isDraining() ? undefined : this.#read(bytes);
+    if (request === undefined) this.leave();
+    else if (bytes.length >= request.end) {
+      this.#held = bytes.length === request.end ? undefined : bytes.subarray(request.end);
+      this.#handle(request, bytes.subarray(request.start, request.end));
+    } else if (this.#hasEnded || request.end > mostHeldBytes) this.leave();
+    else if (this.#socket.isPaused()) this.#socket.resume();
+  }
+
+  #read(bytes: Buffer): Request | undefined {
+    const head = this.#heads.read(bytes);
+    if (head === undefined || !areUsual(head.headers)) return undefined;
+    const { url, headers, end } = head;
+    const mark = url.indexOf('?');
+    const destination = this.#destinationOf(mark < 0 ? url : url.slice(0, mark));
+    if (destination === undefined) return undefined;
+    const { route, parameters } = destination;
+    const query = queryOf(url, mark);
+    const length = bodyLength(route, headers);
+    if (query === undefined || length === undefined) return undefined;
+    return { route, asked: { url, headers, parameters, query }, start: end, end: end + length };
+  }
+
+  #handle({ route, asked }: Request, body: Buffer): void {
+    this.#state = 'busy';
+    const passage = new Passage(this.#parts.lane, route, asked, this);
+    const admission = admit(route, { headers: asked.headers, rawHeaders: noRawHeaders }, asked.parameters);
+    if (admission instanceof Promise) {
+      admission
+        .then((admitted) => {
+          if (passage.isAdmitted(admitted)) passage.carryOut(body);
+        })
+        .catch(passage.fail);
+    } else if (passage.isAdmitted(admission)) passage.carryOut(body);
+  }
+
+  /** Most clients call one operation many times. */
+  #destinationOf(path: string): Destination | undefined {
+    if (path !== this.#path) {
+      this.#path = path;
+      this.#destination = this.#parts.find(path);
+    }
+    return this.#destination;
+  }
+
+  /** The client sends no more, and may still wait for answers. */
+  readonly #end = (): void => {
+    this.#hasEnded = true;
+    this.#proceed();
+  };
+
+  readonly #fail = (): void => {
+    this.#socket.destroy();
+  };
+
+  readonly #close = (): void => {
+    this.#state = 'gone';
+    this.#parts.closed(this);
+  };
+}
+
+let dateUntil = 0;
+let date = '';
+
+/** As Node writes it: the time to the second, made anew at most once in one. */
+function dateNow(): string {
+  const now = Date.now();
+  if (now >= dateUntil) {
+    date = new Date(now).toUTCString();
+    dateUntil = now - (now % 1000) + 1000;
+  }
+  return date;
+}
