@@ -7,6 +7,7 @@ import { once } from 'node:events';
 import { glob } from 'node:fs/promises';
 import { findBubblewrap } from './engines/bubblewrap.ts';
 import { startPostgres } from './engines/postgres.ts';
+import { findShells } from './engines/shells.ts';
 
 interface RunningEngine {
   /** What the tests find it by. */
@@ -31,6 +32,13 @@ const engines: readonly Engine[] = [
       environment: { MILLRACE_TEST_BUBBLEWRAP: await findBubblewrap() },
       stop: async () => {},
     }),
+  },
+  {
+    name: 'zsh and fish',
+    start: async () => {
+      const { zsh, fish } = await findShells();
+      return { environment: { MILLRACE_TEST_ZSH: zsh, MILLRACE_TEST_FISH: fish }, stop: async () => {} };
+    },
   },
   {
     name: 'PostgreSQL',

@@ -47,7 +47,7 @@ type Entries = readonly (readonly [string, ReadonlySet<string>])[];
 
 function bashScript(entries: Entries, withValues: readonly string[], zsh: boolean): string {
   const cases = entries.map(([before, words]) => `      "${before}") words="${[...words].join(' ')}" ;;`);
-  return `${zsh ? 'autoload -U +X bashcompinit && bashcompinit\n' : ''}_millrace() {
+  return `${zsh ? zshBeginning : ''}_millrace() {
   local before="" word index words="" value=""
   for ((index = 1; index < COMP_CWORD; index++)); do
     word="\${COMP_WORDS[index]}"
@@ -75,26 +75,49 @@ ${cases.join('\n')}
 complete -o default -F _millrace millrace`;
 }
 
+/** The completion of zsh may not have been started by whoever sources this. */
+const zshBeginning = `(( $+functions[compdef] )) || { autoload -Uz compinit && compinit }
+autoload -U +X bashcompinit && bashcompinit
+`;
+
 function fishScript(entries: Entries, withValues: readonly string[]): string {
-  const lines = [
-    'function __millrace_before',
-    '  set -l words',
-    '  set -l value 0',
-    '  for word in (commandline -opc)[2..]',
-    '    if test $value = 1',
-    '      set value 0',
-    `    else if contains -- $word ${withValues.join(' ')}`,
-    '      set value 1',
-    "    else if not string match -q -- '-*' $word",
-    '      set -a words $word',
-    '    end',
-    '  end',
-    '  echo "$words"',
-    'end',
-  ];
-  for (const [before, words] of entries)
-    lines.push(
-      `complete -c millrace -n 'test "$(__millrace_before)" = "${before}"' -a '${[...words].join(' ')}'`,
-    );
-  return lines.join('\n');
+  const cases = entries.map(
+    ([before, words]) => `      case '${before}'\n        set offered ${[...words].join(' ')}`,
+  );
+  return `function __millrace_offer
+  set -l current (commandline -ct)
+  set -l before
+  set -l value 0
+  for word in (commandline -opc)[2..]
+    if test $value = 1
+      set value 0
+    else if contains -- $word ${withValues.join(' ')}
+      set value 1
+    else if not string match -q -- '-*' $word
+      set -a before $word
+    end
+  end
+  set -l offered
+  # Words after the command are its arguments; its options may still follow.
+  while test $value = 0
+    switch "$before"
+${cases.join('\n')}
+    end
+    set -q offered[1]; and break
+    set -q before[2]; or break
+    string match -q -- '-*' "$current"; or break
+    set -e before[-1]
+  end
+  set -l found
+  for word in $offered
+    test (string sub -l (string length -- "$current") -- $word) = "$current"; and set -a found $word
+  end
+  # The value of an option or an argument: files are what can be offered.
+  if set -q found[1]
+    printf '%s\\n' $found
+  else
+    __fish_complete_path "$current"
+  end
+end
+complete -c millrace -f -a '(__millrace_offer)'`;
 }

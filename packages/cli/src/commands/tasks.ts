@@ -163,12 +163,17 @@ export const taskCommands: readonly Command[] = [
   {
     path: ['task', 'invoke'],
     summary: 'Run a task once with an event',
+    description:
+      'The handler gets the event as it is; one that reads streams gets batches, {"Records":[...]}, see docs/tasks.md.',
     arguments: [task],
     options: {
       event: { short: 'e', value: 'json', summary: 'the event' },
       file: { value: 'file', summary: 'the event in a file, - for stdin' },
     },
-    examples: [`millrace task invoke enrich --event '{"page":"/"}'`],
+    examples: [
+      `millrace task invoke hello --event '{"name":"Ada"}'`,
+      'millrace task invoke enrich --file batch.json',
+    ],
     run: async ({ client, arguments: given, options, output, signal }) => {
       const file = options.text('file');
       const text =

@@ -81,6 +81,7 @@ export const toolCommands: readonly Command[] = [
     arguments: [{ name: 'shell', summary: shells.join(', ') }],
     examples: [
       'source <(millrace completion bash)',
+      "echo 'source <(millrace completion zsh)' >> ~/.zshrc",
       'millrace completion fish > ~/.config/fish/completions/millrace.fish',
     ],
     run: async ({ arguments: given, output }) => {

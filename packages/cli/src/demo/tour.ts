@@ -43,6 +43,7 @@ export interface Figures {
 
 const username = 'demo';
 const organization = 'demo';
+const stuckMilliseconds = 60_000;
 
 const questions: readonly { readonly ask: string; readonly sql: string; readonly chart?: true }[] = [
   {
@@ -174,19 +175,22 @@ async function mailedCode(dataDirectory: string): Promise<string> {
   return code;
 }
 
-/** Waits until the task has seen every visit. */
+/** Waits until the task has seen every visit, for as long as it goes on with them. */
 async function counted(client: Millrace, events: number, output: Output, signal: AbortSignal): Promise<void> {
   const bar = progressBar(output, '   counting');
-  const giveUp = AbortSignal.timeout(60_000);
+  let before = 0;
+  let giveUp = AbortSignal.timeout(stuckMilliseconds);
   try {
     for (;;) {
       signal.throwIfAborted();
-      if (giveUp.aborted) throw new CommandError('The task has not counted all visits in a minute.');
+      if (giveUp.aborted) throw new CommandError('The task has counted no visit for a minute.');
       let sum = 0;
       for await (const { attributes } of client.state.list(['country'], { signal }))
         sum += Number(attributes.visits);
       bar.update(sum, events);
       if (sum >= events) return;
+      if (sum > before) giveUp = AbortSignal.timeout(stuckMilliseconds);
+      before = sum;
       await pause(100, undefined, { signal });
     }
   } finally {
