@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, rm, symlink } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { promisify } from 'node:util';
 import { readPage, tableCells } from './harness/markdown.ts';
 import { pattern, type RunBlock, runPages, sessions } from './harness/pages.ts';
 import { type RunningService, startService } from './harness/service.ts';
@@ -30,14 +32,32 @@ describe('the pages that use the command line', () => {
   });
 
   it('say what their commands print, pasted one after the other into one shell', {
-    timeout: 480_000,
+    timeout: 720_000,
   }, async () => {
-    done = await runPages(pages, { folder, url: service.url, milliseconds: 460_000 });
+    done = await runPages(pages, { folder, url: service.url, milliseconds: 700_000 });
     assert.ok(done.length > 20, `${done.length} blocks are run`);
     for (const { block, output, expected } of done) {
       if (expected === undefined) assert.equal(output, '', `${block.place} prints nothing`);
       else assert.match(output, pattern(expected), `${block.place} prints what follows it`);
     }
+  });
+
+  it('have programs that compile, strictly', { timeout: 120_000 }, async () => {
+    const project = join(folder, 'shop');
+    const programs = (await readdir(project, { recursive: true })).filter((path) => path.endsWith('.ts'));
+    for (const name of ['shop.ts', 'check.ts', 'check.test.ts', 'tasks/counter.ts'])
+      assert.ok(programs.includes(name), name);
+    const compilerOptions = {
+      module: 'esnext',
+      moduleResolution: 'bundler',
+      lib: ['esnext', 'dom'],
+      noUnusedLocals: true,
+    };
+    const settings = { extends: join(root, 'tsconfig.json'), compilerOptions, include: [], files: programs };
+    await writeFile(join(project, 'tsconfig.json'), JSON.stringify(settings));
+    const compiler = join(root, 'node_modules/.bin/tsc');
+    const { stdout } = await promisify(execFile)(compiler, ['-p', project]).catch((error) => error);
+    assert.equal(stdout, '');
   });
 
   it('lead from the clone to a task and a query in under ten minutes', (test) => {

@@ -12,7 +12,16 @@ import { signedPath } from '../packages/server/src/objects/files/signature.ts';
 import { parseObjectsLocation } from '../packages/server/src/objects/location.ts';
 import { contract } from './harness/client.ts';
 import { anchorsOf, localLinks, readPage, tableCells } from './harness/markdown.ts';
-import { collect, fateOf, pattern, plainEnvironment, runPages, sessions } from './harness/pages.ts';
+import {
+  collect,
+  fateOf,
+  isRunnable,
+  pattern,
+  plainEnvironment,
+  programName,
+  runPages,
+  sessions,
+} from './harness/pages.ts';
 import { type RunningService, startService, within } from './harness/service.ts';
 import { eventually } from './harness/waiting.ts';
 
@@ -65,14 +74,36 @@ describe('the commands of the pages', () => {
   it('are all run by a test, by the checks of every change, or said not to be and why', (test) => {
     const inSessions: readonly string[] = Object.values(sessions).flat();
     for (const { path, blocks: own } of pages) {
-      for (const block of own) {
+      for (const [index, block] of own.entries()) {
         const where = `${block.place} (${block.language})`;
-        assert.ok(['sh', 'text', 'ini'].includes(block.language), `${where} is of a kind that is not run`);
-        if (block.language !== 'sh') continue;
+        const before = own[index - 1];
+        const isOutput = block.language === 'text' && before !== undefined && isRunnable(before);
+        // Settings have a test of their own below.
+        if (block.language === 'ini' || isOutput) continue;
         const fate = fateOf(block);
         assert.notEqual(fate.kind, 'unclear', `${where} says why it is not run`);
+        if (!isRunnable(block))
+          assert.equal(fate.kind, 'skipped', `${where} is no output; it says what it is`);
         if (fate.kind === 'run') assert.ok(inSessions.includes(path), `${where} is in no session`);
-        if (fate.kind === 'skipped') test.diagnostic(`not run: ${block.place}: ${fate.reason}`);
+        if (block.language === 'ts') assert.match(programName(block), /\.ts$/, where);
+        if (isRunnable(block) && fate.kind === 'skipped')
+          test.diagnostic(`not run: ${block.place}: ${fate.reason}`);
+      }
+    }
+  });
+
+  it('are all found: every fence opens or closes a block', () => {
+    for (const { path, text, blocks: own } of pages) {
+      const fences = text.match(/^[ \t>]*(?:```|~~~)/gm) ?? [];
+      assert.equal(fences.length, 2 * own.length, `${path} has a fence that is not read`);
+    }
+  });
+
+  it('name tarballs that packing makes', () => {
+    for (const { path, text } of pages) {
+      for (const [tarball, name, version] of text.matchAll(/millrace-(\w+)-(\d[\w.]*)\.tgz/g)) {
+        const packed = JSON.parse(readFileSync(join(root, `packages/${name}/package.json`), 'utf8'));
+        assert.equal(packed.version, version, `${path} names ${tarball}`);
       }
     }
   });
@@ -144,6 +175,11 @@ describe('the pages', () => {
         assert.ok(anchorsOf(readPage(root, path)).has(anchor), `${each.path} links to ${link}`);
       }
     }
+  });
+
+  it('are all linked from the README', () => {
+    const linked = new Set(localLinks(page('README.md')).map(({ path }) => path));
+    for (const path of documents) assert.ok(linked.has(path), `${path} is not linked`);
   });
 
   it('list every decision', () => {

@@ -18,11 +18,24 @@ export const sessions = {
     'docs/errors.md',
     'docs/operating.md',
   ],
-  commandLine: ['docs/getting-started.md', 'docs/lake-and-schemas.md', 'docs/sql.md', 'docs/tasks.md'],
+  commandLine: [
+    'docs/getting-started.md',
+    'docs/lake-and-schemas.md',
+    'docs/sql.md',
+    'docs/tasks.md',
+    'docs/client.md',
+  ],
 } as const;
 
+/** Blocks that a reader runs: commands, and programs that are saved under the name in their first line. */
+const runnableLanguages = new Set(['sh', 'ts']);
+
+export function isRunnable({ language }: Block): boolean {
+  return runnableLanguages.has(language);
+}
+
 /**
- * What is to become of a block of commands. The comment above it, `<!-- run: ... -->`, says so:
+ * What is to become of a block that can be run. The comment above it, `<!-- run: ... -->`, says so:
  *
  *   none                run by the test
  *   ci. Why.            run by the checks of every change
@@ -68,11 +81,10 @@ export interface Shell {
 export async function runPages(pages: readonly Page[], shell: Shell): Promise<RunBlock[]> {
   const runnable = pages.flatMap((page) => {
     const blocks = page.blocks.map((block, index) => ({ block, expected: answerAfter(page, index) }));
-    return blocks.filter(({ block }) => block.language === 'sh' && fateOf(block).kind === 'run');
+    return blocks.filter(({ block }) => isRunnable(block) && fateOf(block).kind === 'run');
   });
   const session = runnable.map(
-    ({ block }) =>
-      `${block.text.replace(/^URL=.*$/m, `URL=${shell.url}`)}\nprintf '\\0%s\\0' "$EPOCHREALTIME"\n`,
+    ({ block }) => `${commandsOf(block, shell)}\nprintf '\\0%s\\0' "$EPOCHREALTIME"\n`,
   );
   const began = Date.now();
   const { code, stdout, stderr } = await bash(session.join(''), shell);
@@ -89,6 +101,20 @@ export async function runPages(pages: readonly Page[], shell: Shell): Promise<Ru
     throw new Error(`${last} fails with ${code}: ${parts.at(-1)}${stderr}`);
   }
   return done;
+}
+
+/** What is pasted for a block: the commands themselves, or saving a program and running it. */
+function commandsOf(block: Block, shell: Shell): string {
+  if (block.language === 'sh') return block.text.replace(/^URL=.*$/m, `URL=${shell.url}`);
+  const name = programName(block);
+  return `cat > ${name} <<'END OF PROGRAM'\n${block.text}END OF PROGRAM\nnode ${name}`;
+}
+
+/** The file that a program is saved as, from its first line, such as `// publish.ts`. */
+export function programName({ text, place }: Block): string {
+  const [, name] = /^\/\/ ([\w-]+\.ts)\n/.exec(text) ?? [];
+  if (name === undefined) throw new Error(`${place} does not name its file in its first line`);
+  return name;
 }
 
 /** The block of output that follows a block of commands. */
