@@ -65,6 +65,18 @@ describe('a query', () => {
     assert.deepEqual(await analyst.rows(`SELECT count(*) FROM "${name}".main.lower`), [['1']]);
   });
 
+  it('finds topics that nobody defined by any way of writing them, right after their first message', async () => {
+    await analyst.publish('Visits', [{ a: 1 }]);
+    assert.deepEqual(await analyst.rows('SELECT a FROM visits'), [['1']]);
+    // Names that would mean a file, or a table of the engine, where no topic has them.
+    for (const name of ['export.csv', 'pg_class']) {
+      await analyst.publish(name, [{ a: 2 }]);
+      assert.deepEqual(await analyst.rows(`SELECT a FROM "${name}"`), [['2']]);
+    }
+    await analyst.publish('fresh', [{ a: 3 }]);
+    assert.ok((await analyst.rows('SHOW TABLES')).flat().includes('fresh'));
+  });
+
   it('tells values as text, NULL as null, nested values as JSON, and types in lower case', async () => {
     const { columns, rows } = await analyst.table(
       `SELECT 1 AS a, 2 AS a, NULL AS n, true AS b, 1.50::DECIMAL(5,2) AS d, 'x' AS s, '' AS e, DATE '2026-01-02' AS day,

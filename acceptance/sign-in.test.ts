@@ -33,7 +33,8 @@ describe('signing in', () => {
 
   it('accepts the schemes of existing clients in any case', async () => {
     const { accessToken } = await newPerson(service);
-    for (const header of [`cognito ${accessToken}`, `COGNITO ${accessToken}`, `bearer ${accessToken}`]) {
+    const written = ['cognito ', 'COGNITO ', 'bearer ', 'Bearer  '].map((scheme) => scheme + accessToken);
+    for (const header of written) {
       const answer = await call(service.url, 'whoAmI', { headers: { authorization: header } });
       assert.equal(answer.status, 200, header.slice(0, 10));
     }

@@ -231,7 +231,11 @@ export async function compose(environment: Environment): Promise<Service> {
       log,
     }),
     lake,
-    topicNames: async (organizationId) => (await topics.get(organizationId)).topics.keys(),
+    topicNames: async (organizationId) => {
+      const published = await events.topics(organizationId);
+      const { topics: defined } = await topics.get(organizationId);
+      return [...defined.keys(), ...published.map(({ topicName }) => topicName)];
+    },
     clock,
     random,
     log,

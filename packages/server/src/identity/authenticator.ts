@@ -22,7 +22,8 @@ type Seen =
 
 const rememberedCredentials = 20_000;
 
-const credential = /^(bearer|cognito|apikey) ([A-Za-z0-9._~+/=-]{1,2048})$/i;
+/** A scheme, and after one space or several its token: RFC 9110, 11.4. */
+const credential = /^(bearer|cognito|apikey) +([A-Za-z0-9._~+/=-]{1,2048})$/i;
 
 /**
  * Tells who is calling from the `Authorization` header. The schemes `cognito` and `apikey` are those of

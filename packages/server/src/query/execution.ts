@@ -98,7 +98,7 @@ export class Execution {
     if (names.length === 0 && !statement.listsTables) return [];
     const known = new Set(await topicNames(organization.id));
     for (const { name } of await lake.tables(organization)) known.add(name);
-    // A topic may be neither defined nor in a table yet: then its exact name finds it.
+    // A topic may have begun since on another node: then its exact name finds it.
     const wanted = statement.listsTables ? [...known] : names.flatMap((name) => meant(name, known));
     await lake.flush(organization, [...new Set([...wanted, ...names])], signal);
     return lake.tables(organization);

@@ -39,7 +39,10 @@ export interface QueriesOptions {
   readonly objects: ObjectStore;
   readonly engine: QueryEngine;
   readonly lake: LakeTables;
-  /** The topics that an organization has defined, whether or not anything was published to them. */
+  /**
+   * The topics that an organization has defined, whether or not anything was published to them, and those
+   * that were published to, whether or not they are defined.
+   */
   readonly topicNames: (organizationId: string) => Promise<Iterable<string>>;
   readonly clock: Clock;
   readonly random: Random;

@@ -6,6 +6,7 @@
  */
 import type { Invocation, InvocationError, InvocationResult, TaskPool } from './execution.ts';
 import { waitingInvocations } from './limits.ts';
+import { startWords } from './start-words.ts';
 import type { ProcessEnd, TaskProcess } from './task-process.ts';
 
 export interface PoolOptions {
@@ -95,7 +96,7 @@ export class ProcessPool implements TaskPool {
       const [process] = this.#processes;
       const error = process === undefined ? undefined : await process.started;
       if (error === undefined) return process === undefined ? this.#trouble : undefined;
-      return [`${error.type}: ${error.message}`, ...(error.trace ?? [])].join('\n');
+      return startWords(error);
     } finally {
       signal.removeEventListener('abort', abort);
     }

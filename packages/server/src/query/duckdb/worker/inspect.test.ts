@@ -28,6 +28,19 @@ describe('what a text is', () => {
     assert.equal(found.listsTables, false);
   });
 
+  it('may have numbers that are too large for a number, and texts that look like them', async () => {
+    for (const sql of [
+      'SELECT 1e400, -1e999 FROM t',
+      `SELECT ':Infinity,' AS "[NaN", 1e500 FROM t WHERE x = '\\",-Infinity'`,
+      `SELECT '${'\\"'.repeat(50_000)}', 1e500 FROM t`,
+    ]) {
+      const found = await inspect(sql);
+      assert.equal(found.kind, 'statement', sql.slice(0, 100));
+      if (found.kind === 'statement') assert.deepEqual(found.tables[0]?.name, 't');
+    }
+    assert.match(await reasonOf(`SELECT 1e400 FROM read_text(':Infinity"')`), /read_text/);
+  });
+
   it('is a statement that reads, whatever words it has', async () => {
     for (const sql of [
       'SELECT 1',
@@ -88,6 +101,7 @@ describe('what a text is', () => {
     assert.match(await reasonOf("SELECT upper(getenv('HOME'))"), /The function getenv cannot be used/);
     assert.match(await reasonOf("SELECT * FROM range(getvariable('x'))"), /getvariable/);
     assert.match(await reasonOf('SHOW DATABASES'), /SHOW TABLES can/);
+    assert.match(await reasonOf('SHOW TABLES FROM main'), /^This form of SHOW cannot/);
     assert.match(await reasonOf(`SELECT ${'('.repeat(100_000)}`), /too complex/);
   });
 

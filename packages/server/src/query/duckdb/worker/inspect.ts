@@ -129,7 +129,9 @@ class Findings {
     if (isNode(node.query)) return undefined;
     const what = text(node.table_name).replaceAll('"', '').toLowerCase();
     if (what !== 'tables' && what !== '__show_tables_expanded') {
-      return refused(`SHOW ${what.toUpperCase()} cannot be used: SHOW TABLES can.`, undefined);
+      // SHOW TABLES FROM a schema has no name.
+      const shown = what === '' ? 'This form of SHOW' : `SHOW ${what.toUpperCase()}`;
+      return refused(`${shown} cannot be used: SHOW TABLES can.`, undefined);
     }
     this.#listsTables = true;
     return undefined;

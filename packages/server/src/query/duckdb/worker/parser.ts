@@ -2,6 +2,7 @@ import { DuckDBInstance } from '@duckdb/node-api';
 import { explained } from './explained.ts';
 import { type Inspection, inspectTree } from './inspect.ts';
 import { lockedSettings } from './locks.ts';
+import { parseTree } from './tree.ts';
 
 /**
  * Reads statements with DuckDB's own parser, which gives the tree of a SELECT as JSON and refuses to do so
@@ -24,7 +25,7 @@ export async function startParser(): Promise<(sql: string) => Promise<Inspection
       const reader = await asking.runAndReadAll('select json_serialize_sql($1::varchar)::varchar', [
         statement,
       ]);
-      return inspectTree(JSON.parse(String(reader.getRows()[0]?.[0])), { isExplained: statement !== sql });
+      return inspectTree(parseTree(String(reader.getRows()[0]?.[0])), { isExplained: statement !== sql });
     } catch (error) {
       return { kind: 'refused', reason: error instanceof Error ? error.message : String(error) };
     } finally {
