@@ -1,31 +1,26 @@
 /**
- * Builds and packs the packages, installs them from their tarballs in an empty folder as a stranger would,
- * with what they need from the registry, and takes the tour there.
+ * Checks what people install: the packages from their tarballs, in an empty folder, with what they need from
+ * the registry; and the files in `deploy`, as far as this machine has what they are for. A test that cannot run
+ * here says why.
+ *
+ *     node tools/test-packages.ts [name...]
+ *
+ * Names choose tests: `installed`, `image`, `unit`.
  */
-import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { glob } from 'node:fs/promises';
+import { basename, join } from 'node:path';
 
-const folder = mkdtempSync(join(tmpdir(), 'millrace-packages-'));
-const built = join(folder, 'built');
-const app = join(folder, 'app');
-const run = (command: string, words: readonly string[], cwd: string) =>
-  execFileSync(command, words, {
-    cwd,
-    stdio: 'inherit',
-    timeout: 300_000,
-    env: { PATH: process.env.PATH, HOME: process.env.HOME, XDG_CONFIG_HOME: join(folder, 'config') },
-  });
+const wanted = process.argv.slice(2);
+const files: string[] = [];
+for await (const file of glob(join(import.meta.dirname, 'packages/*.test.ts')))
+  if (wanted.length === 0 || wanted.includes(basename(file, '.test.ts'))) files.push(file);
 
-try {
-  run(process.execPath, [join(import.meta.dirname, 'build.ts'), built, '--pack'], folder);
-  mkdirSync(app);
-  writeFileSync(join(app, 'package.json'), '{"private":true}');
-  const archives = readdirSync(built).filter((name) => name.endsWith('.tgz'));
-  run('npm', ['install', '--no-audit', '--no-fund', ...archives.map((name) => join(built, name))], app);
-  run('npx', ['millrace', '--version'], app);
-  run('npx', ['millrace', 'demo', '--events', '5000'], app);
-} finally {
-  rmSync(folder, { recursive: true, force: true });
-}
+const tests = spawn(
+  process.execPath,
+  ['--test', '--test-concurrency=1', '--test-timeout=900000', '--test-reporter=spec', ...files.sort()],
+  { stdio: 'inherit' },
+);
+const [code] = await once(tests, 'exit');
+process.exitCode = code === 0 ? 0 : 1;

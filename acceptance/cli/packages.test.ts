@@ -142,5 +142,8 @@ export { buildContract, MillraceError, text, version };
     const figures = JSON.parse(stdout);
     assert.equal(figures.published, 1000);
     assert.equal(figures.answers[0].rows[0][0], '1000');
+    const modules = join(app(), 'node_modules');
+    assert.ok((await readdir(join(modules, '.cache/millrace'))).length > 0, 'compiled code is kept');
+    assert.ok(!(await readdir(modules)).includes('node_modules'));
   });
 });
