@@ -66,7 +66,8 @@ export const problems = {
   CREDENTIAL_MISSING: {
     status: 401,
     title: 'No credential',
-    explanation: 'Send `Authorization: Bearer <token>` with an access token or an API key.',
+    explanation:
+      'The request has no credential, and this operation needs one. Send `Authorization: Bearer <token>` with an access token or an API key.',
   },
   CREDENTIAL_INVALID: {
     status: 401,
@@ -134,7 +135,8 @@ export const problems = {
   SCHEMA_NOT_FOUND: {
     status: 404,
     title: 'The topic has no schema',
-    explanation: 'Upload one with updateTopicSchema or infer one with recalculateTopicSchema.',
+    explanation:
+      'The topic has no schema yet. Upload one with updateTopicSchema or infer one with recalculateTopicSchema.',
   },
   FILE_NOT_FOUND: {
     status: 404,

@@ -9,11 +9,6 @@ import { runService, serviceEnvironment } from '../service.ts';
 
 const profile = 'demo';
 
-const place = {
-  port: { value: 'number', summary: 'where to listen; 8080 unless given, 0 for any' },
-  'data-dir': { value: 'folder', summary: 'where the data is; ./data unless given' },
-} as const;
-
 async function demonstrate(invocation: Invocation): Promise<void> {
   const { options, output, environment, signal } = invocation;
   const keep = options.flag('keep');
@@ -79,7 +74,8 @@ export const serveCommands: readonly Command[] = [
     summary: 'Run the service',
     description: 'All other settings are environment variables; see docs/operating.md.',
     options: {
-      ...place,
+      port: { value: 'number', summary: 'where to listen; 8080 unless given, 0 for any' },
+      'data-dir': { value: 'folder', summary: 'where the data is; ./data unless given' },
       host: { value: 'address', summary: 'which address to listen on; 127.0.0.1 unless given' },
     },
     examples: ['millrace serve', 'millrace serve --port 9000 --data-dir /var/lib/millrace'],
@@ -95,11 +91,12 @@ export const serveCommands: readonly Command[] = [
     path: ['demo'],
     summary: 'See everything once, on a service of its own: the tour',
     options: {
-      ...place,
+      port: { value: 'number', summary: 'where to listen; any free port unless given' },
+      'data-dir': { value: 'folder', summary: 'an empty folder for the data; a temporary one unless given' },
       events: { value: 'number', summary: 'how many events; 100000 unless given' },
       keep: { summary: 'leave the service running at the end' },
     },
-    examples: ['millrace demo', 'millrace demo --keep --port 8080 --data-dir ./demo-data'],
+    examples: ['millrace demo', 'millrace demo --keep --events 10000 --port 8080 --data-dir ./demo-data'],
     run: async (invocation) => {
       try {
         await demonstrate(invocation);

@@ -1,4 +1,5 @@
 import Type from 'typebox';
+import { bodyFor } from '../body-bytes.ts';
 import type { Limits } from '../limits.ts';
 import {
   Identifier,
@@ -30,7 +31,7 @@ export function queryOperations(types: Types, limits: Limits) {
       body: { schema: types.SubmitQueryRequest },
       responses: { 200: { description: 'Its id.', schema: types.SubmitQueryResponse } },
       problems: ['SQL_INVALID', 'OVERLOADED'],
-      limits: { bodyBytes: 4 * limits.sqlBytes },
+      limits: { bodyBytes: bodyFor(limits.sqlBytes) },
       example: {
         path: organization,
         body: { sqlQuery: queryStatus.sqlQuery },

@@ -1,3 +1,4 @@
+import { bodyFor } from '../body-bytes.ts';
 import type { Limits } from '../limits.ts';
 import { inOrganization } from '../names.ts';
 import { defineOperations } from '../operation.ts';
@@ -47,7 +48,7 @@ export function stateOperations(types: Types, limits: Limits) {
       body: { schema: types.StateUpsertRequest },
       responses: { 200: { description: 'The entry.', schema: types.StateEntry } },
       problems: ['VERSION_MISMATCH', 'BODY_TOO_LARGE'],
-      limits: { bodyBytes: 2 * limits.stateAttributesBytes },
+      limits: { bodyBytes: bodyFor(limits.stateAttributesBytes + limits.stateKeyBytes) },
       example: {
         path: organization,
         body: { keyParts: ['user', '42'], attributes: { visits: 7 }, ttlInSec: 86400 },

@@ -1,4 +1,5 @@
 import Type from 'typebox';
+import { bodyOf } from '../body-bytes.ts';
 import type { Limits } from '../limits.ts';
 import {
   Identifier,
@@ -76,6 +77,7 @@ export function taskOperations(types: Types, limits: Limits) {
         202: { description: 'Under way.' },
       },
       problems: ['CODE_INVALID', 'RUNTIME_MISSING', 'TASK_CYCLE', 'SESSION_USED'],
+      limits: { bodyBytes: bodyOf(types.DeployRequest) },
       example: {
         path: deployment,
         headers: { InvocationType: 'RequestResponse' },
@@ -108,7 +110,9 @@ export function taskOperations(types: Types, limits: Limits) {
       access: member,
       parameters: {
         path: inTask,
-        query: strict({ version: Type.String({ pattern: '^[0-9]{1,9}$', description: 'Which version.' }) }),
+        query: strict({
+          version: Type.String({ minLength: 1, maxLength: 64, description: 'Which version, such as 3.' }),
+        }),
       },
       responses: { 200: { description: 'The task.', schema: types.TaskStatus } },
       problems: ['TASK_NOT_FOUND', 'VERSION_NOT_FOUND'],

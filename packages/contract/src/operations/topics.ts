@@ -1,4 +1,5 @@
 import Type from 'typebox';
+import { bodyFor, bodyOf } from '../body-bytes.ts';
 import type { Limits } from '../limits.ts';
 import { inOrganization, inTopic, PageToken, pageSize, strict, text } from '../names.ts';
 import { defineOperations } from '../operation.ts';
@@ -47,7 +48,8 @@ export function topicOperations(types: Types, limits: Limits) {
       parameters: { path: inOrganization, query: expectingVersion },
       body: { schema: types.UpdateDefaultTopicRequest },
       responses: { 200: { description: 'All topics.', schema: types.Topics } },
-      problems: ['VERSION_MISMATCH'],
+      problems: ['VERSION_MISMATCH', 'TASK_CYCLE'],
+      limits: { bodyBytes: bodyOf(types.UpdateDefaultTopicRequest) },
       example: { path: organization, body: { allowUndefined: true, topic: { batch: {} } }, response: topics },
     },
     updateTopic: {
@@ -59,7 +61,8 @@ export function topicOperations(types: Types, limits: Limits) {
       parameters: { path: inTopic, query: expectingVersion },
       body: { schema: types.Topic },
       responses: { 200: { description: 'All topics.', schema: types.Topics } },
-      problems: ['VERSION_MISMATCH'],
+      problems: ['VERSION_MISMATCH', 'TASK_CYCLE'],
+      limits: { bodyBytes: bodyOf(types.Topic) },
       example: {
         path: clicks,
         query: { expectedVersion: 3 },
@@ -75,7 +78,7 @@ export function topicOperations(types: Types, limits: Limits) {
       access: member,
       parameters: { path: inTopic, query: expectingVersion },
       responses: { 200: { description: 'All topics.', schema: types.Topics } },
-      problems: ['TOPIC_NOT_FOUND', 'VERSION_MISMATCH'],
+      problems: ['TOPIC_NOT_FOUND', 'VERSION_MISMATCH', 'TASK_CYCLE'],
       example: { path: clicks, response: { ...topics, topics: {}, version: 5 } },
     },
     getTopicSchema: {
@@ -99,7 +102,7 @@ export function topicOperations(types: Types, limits: Limits) {
       body: { schema: types.UpdateTopicSchemaRequest },
       responses: { 200: { description: 'It was the same already.' }, 201: { description: 'Changed.' } },
       problems: ['SCHEMA_INVALID', 'TOPIC_NOT_FOUND'],
-      limits: { bodyBytes: 2 * limits.schemaBytes },
+      limits: { bodyBytes: bodyFor(limits.schemaBytes) },
       example: { path: clicks, body: schemaDocument },
     },
     recalculateTopicSchema: {

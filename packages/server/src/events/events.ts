@@ -111,6 +111,11 @@ export interface PackedRecords {
   /** For each record which of the routes are its own. */
   readonly routeOf: Uint16Array;
   readonly routes: readonly Routes[];
+  /**
+   * Gives the memory of the bytes back at once. It need not be called; who reads much should, because memory that
+   * waits to be collected makes the collector busy. The bytes are gone afterwards.
+   */
+  release(): void;
 }
 
 /** How many places each record has. */

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { PackedRecords } from '../events/events.ts';
 import { type Column, columnLimit, readColumns } from './columns.ts';
 import { batchesOf, type LakeRecord } from './converter/frames.ts';
-import { packedBatches } from './converter/packed-frames.ts';
+import { BatchRooms, packedBatches } from './converter/packed-frames.ts';
 import { type AnswerOf, ConverterError, ConverterProcess } from './converter/process.ts';
 import type {
   ConverterAnswer,
@@ -56,7 +56,7 @@ export interface WriteOutcome {
 export interface WriteJob {
   /** Resolves when more may be sent. Records go into the files in the order they are sent. */
   send(records: readonly LakeRecord[]): Promise<void>;
-  /** The same with those of packed records that are meant for the lake. */
+  /** The same with those of packed records that are meant for the lake, whose memory is given back. */
   sendPacked(records: PackedRecords): Promise<void>;
   seal(): Promise<WriteOutcome>;
   /** Gives the write up. Nothing happens when it is sealed already, or has failed. */
@@ -250,6 +250,7 @@ class Turn {
 class Write implements WriteJob {
   readonly #turn: Turn;
   readonly #directory: string;
+  readonly #rooms = new BatchRooms();
   #batches = 0;
   #sending: Promise<void> = Promise.resolve();
 
@@ -262,8 +263,9 @@ class Write implements WriteJob {
     return this.#sendAll(batchesOf(records));
   }
 
-  sendPacked(records: PackedRecords): Promise<void> {
-    return this.#sendAll(packedBatches(records));
+  async sendPacked(records: PackedRecords): Promise<void> {
+    await this.#sendAll(packedBatches(records, this.#rooms));
+    records.release();
   }
 
   async #sendAll(batches: Iterable<Buffer>): Promise<void> {

@@ -60,5 +60,8 @@ export function packRecords(encoded: EncodedRecords, reader: AttributesReader): 
     acceptedAt: times,
     routeOf,
     routes: encoded.attributes.map((text) => reader.read(text).routes),
+    release: () => {
+      if (buffer instanceof ArrayBuffer && !buffer.detached) buffer.transfer(0);
+    },
   };
 }

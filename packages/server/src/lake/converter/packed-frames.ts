@@ -10,8 +10,29 @@ const longestTime = 24;
 const markBytes = keyMark.length + idMark.length + timeMark.length + longestTime;
 const lineBreak = 0x0a;
 
-/** Those records that are meant for the lake, in batches of about a mebibyte. */
-export function* packedBatches(records: PackedRecords): Generator<Buffer> {
+/**
+ * Room for batches, two by turns: one is made while the one before it is on its way. New memory for each would
+ * keep the collector busier than making them takes.
+ */
+export class BatchRooms {
+  readonly #rooms = [Buffer.alloc(0), Buffer.alloc(0)];
+  #turn = 0;
+
+  take(bytes: number): Buffer {
+    this.#turn = 1 - this.#turn;
+    const room = this.#rooms[this.#turn];
+    if (room !== undefined && room.length >= bytes) return room;
+    const larger = Buffer.allocUnsafeSlow(bytes);
+    this.#rooms[this.#turn] = larger;
+    return larger;
+  }
+}
+
+/**
+ * Those records that are meant for the lake, in batches of about a mebibyte. A batch is good until the one
+ * after the next is made.
+ */
+export function* packedBatches(records: PackedRecords, rooms: BatchRooms): Generator<Buffer> {
   const isMeant = records.routes.map(({ lake }) => lake);
   const chosen: number[] = [];
   let bytes = 0;
@@ -21,14 +42,14 @@ export function* packedBatches(records: PackedRecords): Generator<Buffer> {
     chosen.push(index);
     bytes += (records.places[place + 3] ?? 0) - (records.places[place] ?? 0) + 128;
     if (bytes < batchBytes) continue;
-    yield packedBatch(records, chosen);
+    yield packedBatch(records, chosen, rooms);
     chosen.length = 0;
     bytes = 0;
   }
-  if (chosen.length > 0) yield packedBatch(records, chosen);
+  if (chosen.length > 0) yield packedBatch(records, chosen, rooms);
 }
 
-function packedBatch(records: PackedRecords, chosen: readonly number[]): Buffer {
+function packedBatch(records: PackedRecords, chosen: readonly number[], rooms: BatchRooms): Buffer {
   const { bytes, places, acceptedAt } = records;
   let room = batchHeaderBytes + chosen.length * (indexEntryBytes + markBytes + 1);
   for (const index of chosen) {
@@ -39,7 +60,7 @@ function packedBatch(records: PackedRecords, chosen: readonly number[]): Buffer 
       (places[place + 3] ?? 0) -
       (places[place + 2] ?? 0);
   }
-  const batch = Buffer.allocUnsafeSlow(room);
+  const batch = rooms.take(room);
   const view = new DataView(batch.buffer, batch.byteOffset, batch.byteLength);
   let entry = batchHeaderBytes;
   let at = batchHeaderBytes + chosen.length * indexEntryBytes;
