@@ -1,4 +1,5 @@
 import type { TSchema } from 'typebox';
+import { patternWords } from '../names.ts';
 import type { JsonSchema } from './document.ts';
 
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
@@ -55,7 +56,10 @@ export function schemaWriter(types: Readonly<Record<string, TSchema>>): SchemaWr
   function expand(schema: unknown): JsonSchema {
     if (!isRecord(schema)) return {};
     return Object.fromEntries(
-      Object.entries(schema).map(([keyword, value]) => [keyword, writeKeyword(keyword, value)]),
+      Object.entries(schema)
+        // Ours, and nothing that JSON Schema knows; descriptions say the same.
+        .filter(([keyword]) => keyword !== patternWords)
+        .map(([keyword, value]) => [keyword, writeKeyword(keyword, value)]),
     );
   }
 

@@ -1,6 +1,6 @@
 import Type from 'typebox';
 import type { Limits } from '../limits.ts';
-import { inTopic, strict } from '../names.ts';
+import { inTopic, patternWords, strict, withoutNul } from '../names.ts';
 import { defineOperations } from '../operation.ts';
 import type { Types } from '../types/index.ts';
 import { clicks } from './examples.ts';
@@ -10,13 +10,14 @@ const publisher = { kind: 'organization', role: 'MEMBER', restrictedKey: true, t
 const MessageKey = Type.String({
   minLength: 1,
   maxLength: 1024,
-  pattern: '^[^\\x00]*$',
+  ...withoutNul,
   description: 'Messages of one key keep their order.',
 });
 const Pointer = Type.String({
   minLength: 1,
   maxLength: 1024,
   pattern: '^(/([^~/]|~[01])*)+$',
+  [patternWords]: 'must be a JSON pointer, such as /user/id',
   description: 'A JSON pointer into each message.',
 });
 
@@ -38,7 +39,7 @@ export function publishingOperations(types: Types, limits: Limits) {
             Type.String({
               minLength: 1,
               maxLength: 1024,
-              pattern: '^[^\\x00]*$',
+              ...withoutNul,
               description:
                 'A message with an id that was accepted before is a duplicate. One is made unless given.',
             }),

@@ -268,6 +268,7 @@ export function taskOperations(types: Types, limits: Limits) {
       body: { schema: types.RedriveRequest, optional: true },
       responses: { 200: { description: 'How many.', schema: types.Redriven } },
       problems: ['TASK_NOT_FOUND'],
+      limits: { bodyBytes: bodyOf(types.RedriveRequest) },
       example: { path: enrich, body: { ids: ['m4Kx2LmQ7vRt9WbYc8Zn3J'] }, response: { redriven: 1 } },
     },
     purgeDeadLetters: {

@@ -1,7 +1,7 @@
 import Type from 'typebox';
 import { bodyFor, bodyOf } from '../body-bytes.ts';
 import type { Limits } from '../limits.ts';
-import { inOrganization, inTopic, PageToken, pageSize, strict, text } from '../names.ts';
+import { inOrganization, inTopic, PageToken, pageSize, strict, text, withoutNul } from '../names.ts';
 import { defineOperations } from '../operation.ts';
 import type { Types } from '../types/index.ts';
 import { clicks, organization, topics } from './examples.ts';
@@ -154,7 +154,7 @@ export function topicOperations(types: Types, limits: Limits) {
           key: Type.String({
             minLength: 1,
             maxLength: 1024,
-            pattern: '^[^\\x00]*$',
+            ...withoutNul,
             description: 'The key of the file.',
           }),
         }),

@@ -1,5 +1,15 @@
 import Type from 'typebox';
-import { Email, OrganizationName, oneOf, Password, strict, TopicName, text, Username } from '../names.ts';
+import {
+  Email,
+  OrganizationName,
+  oneOf,
+  Password,
+  patternWords,
+  strict,
+  TopicName,
+  text,
+  Username,
+} from '../names.ts';
 import { roles } from '../operation.ts';
 
 const Code = Type.String({
@@ -11,6 +21,7 @@ const UsernameOrEmail = Type.String({
   minLength: 1,
   maxLength: 254,
   pattern: '^[^\\s\\x00]+$',
+  [patternWords]: 'must be a username or an email address, without white space',
   description: 'A username or an email address.',
 });
 const ChallengeSession = Type.String({

@@ -1,13 +1,13 @@
 import Type from 'typebox';
 import type { Limits } from '../limits.ts';
-import { OrganizationName, oneOf, strict, Timestamp } from '../names.ts';
+import { OrganizationName, oneOf, strict, Timestamp, withoutNul } from '../names.ts';
 
 export function submitQueryRequest(limits: Limits) {
   return strict({
     sqlQuery: Type.String({
       minLength: 1,
       maxLength: limits.sqlBytes,
-      pattern: '^[^\\x00]*$',
+      ...withoutNul,
       description: 'Exactly one read-only SQL statement.',
     }),
   });

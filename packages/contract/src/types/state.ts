@@ -1,9 +1,9 @@
 import Type from 'typebox';
 import type { Limits } from '../limits.ts';
-import { PageToken, pageSize, strict } from '../names.ts';
+import { PageToken, pageSize, strict, withoutNul } from '../names.ts';
 
 function keyPart(limits: Limits) {
-  return Type.String({ minLength: 1, maxLength: limits.stateKeyBytes, pattern: '^[^\\x00]*$' });
+  return Type.String({ minLength: 1, maxLength: limits.stateKeyBytes, ...withoutNul });
 }
 
 function keyParts(limits: Limits) {

@@ -1,6 +1,6 @@
 import Type from 'typebox';
 import type { Limits } from '../limits.ts';
-import { Identifier, oneOf, strict, TaskId, Timestamp, TopicName, text } from '../names.ts';
+import { Identifier, oneOf, patternWords, strict, TaskId, Timestamp, TopicName, text } from '../names.ts';
 
 export const invocationTypes = ['RequestResponse', 'Event'] as const;
 
@@ -33,7 +33,12 @@ export const UploadCodeResponse = strict({
   codeUrl: Type.String({ description: 'Names the upload in deployVersion.' }),
 });
 
-const HttpToken = Type.String({ minLength: 1, maxLength: 256, pattern: '^[\\x21-\\x7e]+$' });
+const HttpToken = Type.String({
+  minLength: 1,
+  maxLength: 256,
+  pattern: '^[\\x21-\\x7e]+$',
+  [patternWords]: 'must be of ASCII characters, without white space',
+});
 
 export const EndpointCors = strict({
   allowOrigins: Type.Array(HttpToken, { maxItems: 100 }),
@@ -67,6 +72,7 @@ export const DeployRequest = strict({
   environment: Type.Optional(
     Type.Record(Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]{0,127}$' }), text(4096, 'A value.'), {
       description: 'Environment variables of the task.',
+      [patternWords]: 'must be named with at most 128 letters, digits and _, not beginning with a digit',
       maxProperties: 100,
       additionalProperties: false,
     }),

@@ -1,8 +1,8 @@
 import Type from 'typebox';
 import type { Limits } from '../limits.ts';
-import { OrganizationName, oneOf, strict, Timestamp, TopicName, text } from '../names.ts';
+import { OrganizationName, oneOf, strict, Timestamp, TopicName, text, withoutNul } from '../names.ts';
 
-const FieldName = Type.String({ minLength: 1, maxLength: 256, pattern: '^[^\\x00]*$' });
+const FieldName = Type.String({ minLength: 1, maxLength: 256, ...withoutNul });
 
 export const StoreKey = strict({
   tableType: oneOf(['PRIMARY', 'GSI', 'LSI']),

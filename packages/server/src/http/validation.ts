@@ -1,4 +1,4 @@
-import type { Operation } from '@millrace/contract';
+import { names, type Operation } from '@millrace/contract';
 import type { TObject, TSchema } from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
 import { type FieldError, type Problem, problem } from '../platform/problem.ts';
@@ -8,6 +8,14 @@ const prefixes = { path: '/path', query: '/query', headers: '/header', body: '' 
 type Part = keyof typeof prefixes;
 
 const mostErrors = 20;
+
+/** What the library says of a fault. */
+interface LibraryError {
+  readonly message: string;
+  readonly keyword: string;
+  readonly params: object;
+  readonly schemaPath: string;
+}
 
 /**
  * Checks the parts of requests of one operation against its schemas. Schemas are compiled when first
@@ -105,23 +113,41 @@ function fieldErrors(part: Part, schema: TSchema, validator: Validator, value: u
     } else if (error.keyword === 'additionalProperties') {
       for (const name of error.params.additionalProperties) {
         const place = part === 'body' ? `${at}/${escapePointer(name)}` : `/${escapePointer(name)}`;
-        add({ pointer: pointer(part, schema, place), message: 'is not a known field' });
+        add({
+          pointer: pointer(part, schema, place),
+          message: wordsOf(schema, error.schemaPath) ?? 'is not a known field',
+        });
       }
     } else if (error.keyword !== 'boolean') {
       add({
         pointer: pointer(part, schema, at),
-        message: sentence(error.message, error.keyword, error.params),
+        message: sentence(schema, error),
       });
     }
   }
   return [...errors.values()];
 }
 
-function sentence(message: string, keyword: string, params: object): string {
+function sentence(schema: TSchema, { message, keyword, params, schemaPath }: LibraryError): string {
   if (keyword === 'enum' && 'allowedValues' in params && Array.isArray(params.allowedValues)) {
     return `must be one of ${params.allowedValues.join(', ')}`;
   }
-  return message;
+  if (keyword === 'format' && 'format' in params && params.format === 'date-time') {
+    return 'must be a time, such as 2026-11-15T09:30:00.000Z';
+  }
+  return (keyword === 'pattern' ? wordsOf(schema, schemaPath) : undefined) ?? message;
+}
+
+/** What the schema at a place within another one asks for, in words; a pattern is for programs. */
+function wordsOf(schema: TSchema, schemaPath: string): string | undefined {
+  let place: unknown = schema;
+  for (const step of schemaPath.split('/').slice(1)) {
+    if (typeof place !== 'object' || place === null) return undefined;
+    place = Reflect.get(place, step);
+  }
+  if (typeof place !== 'object' || place === null) return undefined;
+  const words: unknown = Reflect.get(place, names.patternWords);
+  return typeof words === 'string' ? words : undefined;
 }
 
 function pointer(part: Part, schema: TSchema, place: string): string {

@@ -35,7 +35,7 @@ export class Authenticator {
   readonly #sessions: Sessions;
   readonly #keys: ApiKeys;
   /**
-   * What was found out about credentials that proved good. A signature costs many times the rest of a request,
+   * What was found out about headers whose credential proved good. A signature costs many times the rest of a request,
    * and neither it nor the digest of a key ever changes.
    */
   readonly #seen = new Map<string, Seen>();
@@ -50,6 +50,12 @@ export class Authenticator {
   /** Answers at once when the credential was seen before, which is what nearly every request does. */
   authenticate(header: string | undefined): Caller | Problem | Promise<Caller | Problem> {
     if (header === undefined || header === '') return problem('CREDENTIAL_MISSING');
+    const seen = this.#seen.get(header);
+    const again = seen === undefined ? undefined : this.#again(seen);
+    return again ?? this.#find(header);
+  }
+
+  #find(header: string): Problem | Promise<Caller | Problem> {
     const match = credential.exec(header);
     const scheme = match?.[1]?.toLowerCase();
     const secret = match?.[2];
@@ -58,9 +64,7 @@ export class Authenticator {
     if ((scheme === 'apikey' && !isKey) || (scheme === 'cognito' && isKey)) {
       return problem('CREDENTIAL_INVALID');
     }
-    const seen = this.#seen.get(secret);
-    const again = seen === undefined ? undefined : this.#again(seen);
-    return again ?? (isKey ? this.#byKey(secret) : this.#byToken(secret));
+    return isKey ? this.#byKey(header, secret) : this.#byToken(header, secret);
   }
 
   /** Whether a credential is good depends on more than itself: that is asked each time, from memory. */
@@ -74,27 +78,27 @@ export class Authenticator {
     return session && callerOf(session);
   }
 
-  async #byKey(secret: string): Promise<Caller | Problem> {
+  async #byKey(header: string, secret: string): Promise<Caller | Problem> {
     const key = await this.#keys.recognise(secret);
     if (key === undefined) return problem('CREDENTIAL_INVALID');
-    this.#remember(secret, { kind: 'key', secretHash: key.secretHash });
+    this.#remember(header, { kind: 'key', secretHash: key.secretHash });
     return { kind: 'key', key };
   }
 
-  async #byToken(token: string): Promise<Caller | Problem> {
+  async #byToken(header: string, token: string): Promise<Caller | Problem> {
     const claims = await this.#tokens.verify(token);
     const session = claims === undefined ? undefined : await this.#sessions.find(claims.sessionId);
     if (claims === undefined || session?.accountId !== claims.accountId) return problem('CREDENTIAL_INVALID');
-    this.#remember(token, { kind: 'token', claims });
+    this.#remember(header, { kind: 'token', claims });
     return callerOf(session);
   }
 
-  #remember(secret: string, seen: Seen): void {
+  #remember(header: string, seen: Seen): void {
     if (this.#seen.size >= rememberedCredentials) {
       const oldest = this.#seen.keys().next();
       if (!oldest.done) this.#seen.delete(oldest.value);
     }
-    this.#seen.set(secret, seen);
+    this.#seen.set(header, seen);
   }
 }
 
