@@ -1,6 +1,7 @@
-import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { type ProblemCode, problems } from '@millrace/contract';
+import { STATUS_CODES } from '../platform/node-http.ts';
 import { type Problem, problem } from '../platform/problem.ts';
 import { securityHeaders } from './headers.ts';
 import { problemBody } from './problems.ts';

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
 import { connect } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { createServer } from './node-http.ts';
 
 /** V8 settles the layout of the objects of a class after the first seven. */
 const exchanges = 10;

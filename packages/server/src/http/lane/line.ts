@@ -1,5 +1,5 @@
-import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
+import { STATUS_CODES } from '../../platform/node-http.ts';
 import { admit } from '../admission.ts';
 import type { HeaderList } from '../headers.ts';
 import type { OperationRoute } from '../route.ts';

@@ -44,7 +44,7 @@ export function taskHandlers(
     deployVersionCheck: async ({ organization, path }) =>
       answer(await deployments.check(addressOf(organization, path), path.sessionId)),
     activateVersion: async ({ organization, path, query }) =>
-      answerOrProblem(await tasks.activate(organization, path.taskId, Number(query.version))),
+      answerOrProblem(await tasks.activate(organization, path.taskId, query.version)),
     getVersions: async ({ organization, path }) => {
       const found = await tasks.versions(addressOf(organization, path));
       if (found instanceof Problem) return found;

@@ -1,4 +1,4 @@
-import { validateHeaderName, validateHeaderValue } from 'node:http';
+import { validateHeaderName, validateHeaderValue } from '../../platform/node-http.ts';
 import { hopByHop } from './hop-by-hop.ts';
 
 /** What is sent to the caller of an endpoint. */

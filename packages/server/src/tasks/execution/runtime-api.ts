@@ -6,7 +6,8 @@
 
 import { once } from 'node:events';
 import { chmodSync } from 'node:fs';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { createServer } from '../../platform/node-http.ts';
 import type { InvocationError } from './execution.ts';
 import { largestAnswer } from './limits.ts';
 import { parseRuntimeError } from './runtime-error.ts';

@@ -6,8 +6,9 @@
 import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
 import { chmodSync } from 'node:fs';
-import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
+import { createServer, request as httpRequest } from '../../../platform/node-http.ts';
 import { isPublicAddress } from './addresses.ts';
 import { AllowList } from './allow-list.ts';
 
