@@ -23,10 +23,10 @@ export async function lakeDrain(): Promise<Row[]> {
     let memory = 0;
     let own = 0;
     const watch = setInterval(() => {
-      const { tree, process } = residentMebibytesOfTree(service.process.pid ?? 0);
+      const { tree, process } = mebibytesOfTree(service.process.pid ?? 0);
       memory = Math.max(memory, tree);
       own = Math.max(own, process);
-    }, 100);
+    }, 250);
     try {
       const organizationUrl = site.organizationUrl.replace(site.service.url, service.url);
       const counted = await ask({ ...site, service, organizationUrl }, 'SELECT count(*) FROM clicks');
@@ -78,21 +78,33 @@ async function fill(site: Site): Promise<void> {
   await Promise.all(Array.from({ length: publishers }, publisher));
 }
 
-/** The memory of a process, and of it with all its children. */
-function residentMebibytesOfTree(root: number): { tree: number; process: number } {
+/**
+ * The memory of a process, and of it with all its children. What several of them share, such as the programs
+ * themselves, counts once: as the kernel's proportional size has it.
+ */
+function mebibytesOfTree(root: number): { tree: number; process: number } {
   const parents = new Map<number, number>();
-  const resident = new Map<number, number>();
   for (const name of readdirSync('/proc')) {
     if (!/^\d+$/.test(name)) continue;
     try {
       const status = readFileSync(`/proc/${name}/status`, 'utf8');
       parents.set(Number(name), Number(/^PPid:\s+(\d+)/m.exec(status)?.[1]));
-      resident.set(Number(name), Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1] ?? 0) / 1024);
     } catch {
       // It has ended since.
     }
   }
   const belongs = (id: number): boolean => id === root || (id > 1 && belongs(parents.get(id) ?? 0));
-  const tree = [...resident].filter(([id]) => belongs(id)).reduce((sum, [, size]) => sum + size, 0);
-  return { tree, process: resident.get(root) ?? 0 };
+  const sizes = new Map([...parents.keys()].filter(belongs).map((id) => [id, sharedFairly(id)]));
+  const tree = [...sizes.values()].reduce((sum, size) => sum + size, 0);
+  return { tree, process: sizes.get(root) ?? 0 };
+}
+
+function sharedFairly(id: number): number {
+  try {
+    const sizes = readFileSync(`/proc/${id}/smaps_rollup`, 'utf8');
+    return Number(/^Pss:\s+(\d+) kB/m.exec(sizes)?.[1] ?? 0) / 1024;
+  } catch {
+    // It has ended since.
+    return 0;
+  }
 }
