@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
+import { once } from 'node:events';
 import { readFile, stat } from 'node:fs/promises';
+import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
@@ -39,8 +41,18 @@ describe('the exit code', { timeout: 600_000 }, () => {
       ['topic', 'tail'],
       ['topic', 'list', '--colour'],
       ['state', 'set', 'a'],
+      ['query', 'run'],
+      ['query', 'run', ''],
+      ['confirm', 'ada', ''],
     ])
       assert.equal((await run(shop, words)).code, 2, words.join(' '));
+    const unasked = await run(shop, ['query', 'run']);
+    assert.match(
+      unasked.stderr,
+      /^error: There is no statement.*\nusage: millrace query run \[<sql>\.\.\.\]/,
+    );
+    const empty = await run(shop, ['confirm', 'ada', '']);
+    assert.match(empty.stderr, /^error: <code> is empty.*\nusage: millrace confirm <username> <code>\n$/);
     const nowhere = await run(having({ MILLRACE_ORGANIZATION: '' }), ['topic', 'list']);
     assert.equal(nowhere.code, 2);
     assert.match(nowhere.stderr, /--organization, or choose one with `millrace org use/);
@@ -49,10 +61,18 @@ describe('the exit code', { timeout: 600_000 }, () => {
   it('is 3 where one is not signed in or not allowed, and 4 where there is no such thing', async () => {
     const stranger = await run(having({ MILLRACE_API_KEY: '' }), ['topic', 'list']);
     assert.equal(stranger.code, 3);
-    assert.match(stranger.stderr, /millrace login/);
+    assert.equal(stranger.stderr, 'error: You are not signed in. Run `millrace login`.\n');
+    const nobody = await run(having({ MILLRACE_API_KEY: '' }), ['whoami']);
+    assert.deepEqual([nobody.code, nobody.stderr], [3, stranger.stderr]);
     assert.equal((await run(having({ MILLRACE_API_KEY: 'mr_wrong' }), ['topic', 'list'])).code, 3);
     assert.equal((await run(shop, ['state', 'get', 'no', 'such'])).code, 4);
     assert.equal((await run(shop, ['topic', 'delete', 'none', '--yes'])).code, 4);
+    const schemaless = await run(shop, ['topic', 'schema', 'get', 'typo']);
+    assert.equal(schemaless.code, 4);
+    assert.match(
+      schemaless.stderr,
+      /^error: The topic typo has no schema\.\n.*`millrace topic schema set typo <file>`/,
+    );
   });
 });
 
@@ -112,6 +132,36 @@ describe('secrets', { timeout: 600_000 }, () => {
     assert.equal((await run(home, ['logout'])).code, 0);
     assert.equal((await run(home, ['whoami'])).code, 3);
     assert.equal((await stat(join(shop.directory, 'config/millrace/config.json'))).mode & 0o777, 0o600);
+  });
+});
+
+describe('a service that is busy', { timeout: 600_000 }, () => {
+  it('is asked again after as long as it wants, and a person is told of the wait', async () => {
+    let asked = 0;
+    const server = createServer((_request, response) => {
+      asked += 1;
+      response.setHeader('content-type', 'application/json');
+      if (asked === 1) response.writeHead(503, { 'retry-after': '1' });
+      response.end(
+        asked === 1
+          ? '{"status":503,"code":"OVERLOADED","detail":"The server is busy."}'
+          : '{"allowUndefinedTopics":true,"topics":{},"version":7}',
+      );
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    try {
+      const address = server.address();
+      assert.ok(address !== null && typeof address === 'object');
+      const { code, stderr } = await run(having({ MILLRACE_ENDPOINT: `http://127.0.0.1:${address.port}` }), [
+        'topic',
+        'list',
+      ]);
+      assert.equal(code, 0, stderr);
+      assert.match(stderr, /^The server is busy\. Trying again in 1\.0 s\.\n[\s\S]*Version 7\./);
+    } finally {
+      server.close();
+      server.closeAllConnections();
+    }
   });
 });
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFile, stat } from 'node:fs/promises';
+import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { Secret, TOTP } from 'otpauth';
@@ -31,6 +31,39 @@ async function showsNoSecret(terminal: Terminal): Promise<void> {
   for (const secret of [...secrets, accessToken, refreshToken])
     if (secret !== undefined) assert.ok(!terminal.raw.includes(secret), 'a secret is shown');
 }
+
+describe('a session that several commands share', { timeout: 600_000 }, () => {
+  it('is refreshed by all of them at once, and goes on', async () => {
+    const person = await newPerson(service);
+    const home = await newPlace({ MILLRACE_ENDPOINT: service.url });
+    try {
+      const login = ['login', '--username', person.username, '--password-stdin'];
+      assert.equal((await run(home, login, password)).code, 0);
+      const file = join(home.directory, 'config/millrace/config.json');
+      const used = new Set<string>();
+      for (let round = 0; round < 3; round += 1) {
+        const config = JSON.parse(await readFile(file, 'utf8'));
+        const { session } = config.profiles.default;
+        assert.ok(!used.has(session.refreshToken), 'what was kept is new');
+        used.add(session.refreshToken);
+        // As after a quarter of an hour: a token that is not accepted any more.
+        session.accessToken = `${session.accessToken.slice(0, -8)}12345678`;
+        await writeFile(file, JSON.stringify(config));
+        const answers = await Promise.all(Array.from({ length: 2 }, () => run(home, ['whoami', '--json'])));
+        for (const { code, stdout, stderr } of answers) {
+          assert.equal(code, 0, stderr);
+          assert.equal(JSON.parse(stdout).username, person.username);
+        }
+      }
+      const kept = JSON.parse(await readFile(file, 'utf8')).profiles.default.session;
+      const token: string = kept.accessToken;
+      assert.equal((await call(service.url, 'whoAmI', { token })).status, 200);
+      assert.equal((await stat(file)).mode & 0o777, 0o600);
+    } finally {
+      await home.remove();
+    }
+  });
+});
 
 describe('signing in at a terminal', { skip: noTerminal ?? false, timeout: 600_000 }, () => {
   it('makes an account: name, email, password and the mailed code are asked for', async () => {

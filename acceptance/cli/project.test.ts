@@ -110,8 +110,30 @@ describe('a project', { timeout: 600_000 }, () => {
     await writeFile(file('tasks/enrich.ts'), 'export const handler = ;');
     const failed = await run(project, ['deploy']);
     assert.equal(failed.code, 1);
-    assert.match(failed.stderr, /enrich\.ts:1: Unexpected/);
+    assert.match(failed.stderr, /^tasks\/enrich\.ts:1:24: Unexpected/m);
+    await mkdir(file('below'));
+    const below = { ...project, directory: file('below') };
+    assert.match((await run(below, ['deploy'])).stderr, /^tasks\/enrich\.ts:1:24: Unexpected/m);
     await writeFile(file('tasks/enrich.ts'), source);
+  });
+
+  it('is not needed for code anywhere, whatever runs it', async () => {
+    await writeFile(
+      join(shop.directory, 'fails.ts'),
+      "export const handler = () => { throw new Error('boom'); };",
+    );
+    const code = ['--code', join(shop.directory, 'fails.ts')];
+    const deployed = await run(project, ['task', 'deploy', 'fails', ...code, '--runtime', 'nodejs24_x']);
+    assert.match(deployed.stderr, /Deployed fails as version 1/);
+    const invoked = await run(project, ['task', 'invoke', 'fails']);
+    assert.equal(invoked.code, 1);
+    assert.match(invoked.stderr, /error: Error: boom\n$/);
+    const perl = await run(project, ['task', 'deploy', 'fails', ...code, '--runtime', 'PERL']);
+    assert.equal(perl.code, 2);
+    assert.match(perl.stderr, /"PERL" is not one of NODEJS20_X, .*PROVIDED\.\nusage: /);
+    const both = await run(project, ['task', 'deploy', 'enrich', '--runtime', 'PYTHON3']);
+    assert.equal(both.code, 2);
+    assert.match(both.stderr, /--runtime goes with --code: millrace\.json describes enrich/);
   });
 });
 

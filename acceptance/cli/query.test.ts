@@ -54,7 +54,7 @@ describe('the prompt of queries', { skip: noTerminal ?? false, timeout: 600_000 
     again.type('\u001b[A');
     await again.shows(/SELECT text FROM visits LIMIT 1;/);
     again.enter('');
-    await again.shows(/1 rows/);
+    await again.shows(/1 row,/);
     await again.shows(/millrace> /);
     again.type('\u0004');
     assert.equal(await again.end(), 0);

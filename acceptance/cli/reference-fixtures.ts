@@ -29,6 +29,25 @@ export const hello = `export const handler = async (event: { name?: string }) =>
 });
 `;
 
+/** A runtime in a shell that needs no other program: it answers every event with the event. */
+export const bootstrap = `#!/bin/bash
+host=\${AWS_LAMBDA_RUNTIME_API%:*} port=\${AWS_LAMBDA_RUNTIME_API##*:}
+ask() {
+  exec 3<> "/dev/tcp/$host/$port" || exit 1
+  printf '%s /2018-06-01/runtime/invocation/%s HTTP/1.0\\r\\n' "$1" "$2" >&3
+  printf 'host: %s\\r\\ncontent-length: %d\\r\\n\\r\\n%s' "$host" "\${#3}" "$3" >&3
+  while IFS=': ' read -r name value <&3 && [ "$name" != $'\\r' ]; do
+    if [ "\${name,,}" = lambda-runtime-aws-request-id ]; then id=\${value%$'\\r'}; fi
+  done
+  IFS= read -r -d '' answer <&3
+  exec 3>&-
+}
+while true; do
+  ask GET next ''
+  ask POST "$id/response" "{\\"handler\\":\\"$_HANDLER\\",\\"event\\":$answer}"
+done
+`;
+
 /** What a task that reads the stream clicks gets. */
 export const batch = JSON.stringify({
   Records: [

@@ -30,13 +30,18 @@ export function taskExamples(desk: () => Desk): void {
     });
     const [{ endpointUrl }] = await listed(ada, 'task', 'status', 'hello');
     assert.equal(await (await fetch(endpointUrl)).text(), 'Hello you!');
+    await example(ada, 'millrace task deploy echo --code bootstrap --runtime PROVIDED --handler echo', {
+      stderr: /Deployed echo as version 1/,
+    });
+    const echoed = await run(ada, ['task', 'invoke', 'echo', '--event', '[1,2]', '--json']);
+    assert.deepEqual(JSON.parse(echoed.stdout).result, { handler: 'echo', event: [1, 2] }, echoed.stderr);
   });
 
   it('runs tasks, also once with an event', async () => {
     const ada = desk();
     await Promise.all([
       example(ada, 'millrace task list', {
-        stdout: /\nenrich +RUNNING +2 .*clicks +enriched\nhello +RUNNING/,
+        stdout: /\necho +RUNNING[\s\S]*\nenrich +RUNNING +2 .*clicks +enriched\nhello +RUNNING/,
       }),
       example(ada, 'millrace task status enrich', { stdout: /^enrich {2}RUNNING {2}version 2\n/ }),
       example(ada, 'millrace task versions enrich', { stdout: /\n +1 .*\n +2 +yes / }),

@@ -117,7 +117,7 @@ export function topicExamples(desk: () => Desk): void {
     const terminal = atTerminal(desk(), 'millrace query');
     await terminal.shows(/millrace> /);
     terminal.enter("SELECT count(*) AS hats FROM clicks WHERE page = '/hats';");
-    await terminal.shows(/hats\s+-+\s+1\s[\s\S]*1 rows[\s\S]*millrace> /);
+    await terminal.shows(/hats\s+-+\s+1\s[\s\S]*1 row,[\s\S]*millrace> /);
     terminal.enter('\\q');
     assert.equal(await terminal.end(), 0);
   });

@@ -5,7 +5,7 @@ import { after, before, describe, it } from 'node:test';
 import { codeIn, lastLetter, newApiKey, newOrganization, newPerson, password } from '../harness/people.ts';
 import { type RunningService, startService } from '../harness/service.ts';
 import { atTerminal, begin, type Desk, example, listed, newDesk, unexecuted } from './reference-desk.ts';
-import { batch, clicks, clicksSchema, hello, users, visits } from './reference-fixtures.ts';
+import { batch, bootstrap, clicks, clicksSchema, hello, users, visits } from './reference-fixtures.ts';
 import { taskExamples } from './reference-tasks.ts';
 import { topicExamples } from './reference-topics.ts';
 import { noTerminal, run } from './terminal.ts';
@@ -30,6 +30,7 @@ describe('every example of the reference', { concurrency: 2, timeout: 600_000 },
         'hello.ts': hello,
       };
       for (const [name, text] of Object.entries(files)) await writeFile(join(ada.directory, name), text);
+      await writeFile(join(ada.directory, 'bootstrap'), bootstrap, { mode: 0o755 });
     });
     after(async () => {
       await service.remove();

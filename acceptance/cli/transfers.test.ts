@@ -67,7 +67,7 @@ describe('publishing a file at a terminal', { skip: noTerminal ?? false, timeout
     await terminal.shows(/Reading messages from the terminal/);
     terminal.enter('{"id":"typed-1","user":"u"}');
     terminal.type('\u0004');
-    await terminal.shows(/Published 1 messages/);
+    await terminal.shows(/Published 1 message to clicks/);
     assert.equal(await terminal.end(), 0);
     const waiting = new Terminal(shop, words);
     await waiting.shows(/Reading messages from the terminal/);
@@ -100,6 +100,8 @@ describe('publishing without a terminal', { timeout: 600_000 }, () => {
     assert.equal(code, 1);
     assert.deepEqual(JSON.parse(stdout), { accepted: 1, duplicates: 0, rejected: 2 });
     assert.match(stderr, /record 2 rejected: .*MALFORMED_JSON[\s\S]*record 3 rejected: .*\/user/);
+    const one = await run(shop, ['topic', 'publish', 'clicks', '--key', '/user'], 'nonsense');
+    assert.match(one.stderr, /Published 0 messages .*, 1 rejected\.\nerror: 1 message was rejected\.\n$/);
   });
 
   it('takes CSV, and refuses what is none before it publishes more', async () => {

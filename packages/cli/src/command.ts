@@ -69,6 +69,13 @@ export interface GivenOptions {
 /** The command was not used as it is meant to be. Exit code 2. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
+  /** The command, where that much is known. */
+  readonly command: Command | undefined;
+
+  constructor(message: string, command?: Command) {
+    super(message);
+    this.command = command;
+  }
 }
 
 /** Something a person can mend went wrong; the text says how. Exit code 1. */

@@ -1,5 +1,7 @@
-import { Millrace, type MillraceOptions } from '@millrace/client';
+import { Millrace, type MillraceOptions, type RetryOptions } from '@millrace/client';
+import { sentenceOf } from './advice.ts';
 import { type GivenOptions, UsageError } from './command.ts';
+import { type Output, styled } from './output.ts';
 import type { Profile, Profiles } from './profile.ts';
 import { version } from './version.ts';
 
@@ -8,8 +10,27 @@ export const usualEndpoint = 'http://127.0.0.1:8080';
 /** Sent with every request. */
 export const headers = { 'user-agent': `millrace-cli/${version}` };
 
+/** Waits shorter than this need no explanation. */
+const noticedMilliseconds = 1_000;
+
+/** Tries again as often as the client does by itself, and tells a person who waits for it. */
+export function patience(output: Output): RetryOptions {
+  return {
+    onRetry: ({ error, delayMilliseconds }) => {
+      if (delayMilliseconds < noticedMilliseconds) return;
+      const seconds = (delayMilliseconds / 1000).toFixed(1);
+      output.note(styled('dim', `${sentenceOf(error)} Trying again in ${seconds} s.`));
+    },
+  };
+}
+
 /** How the service is reached: flags win over the environment, and that over the profile. */
-export function connectionOf(options: GivenOptions, environment: NodeJS.ProcessEnv, profiles: Profiles) {
+export function connectionOf(
+  options: GivenOptions,
+  environment: NodeJS.ProcessEnv,
+  profiles: Profiles,
+  output: Output,
+) {
   const endpoint = async () => {
     const { endpoint: kept } = await profiles.profile();
     const url = options.text('endpoint') ?? (environment.MILLRACE_ENDPOINT || kept || usualEndpoint);
@@ -24,6 +45,7 @@ export function connectionOf(options: GivenOptions, environment: NodeJS.ProcessE
       organization:
         options.text('organization') ?? (environment.MILLRACE_ORGANIZATION || profile.organization),
       headers,
+      retry: patience(output),
       ...credentialOf(
         options.text('api-key') ?? (environment.MILLRACE_API_KEY || undefined),
         keptCounts ? profile : {},

@@ -1,11 +1,13 @@
-import { join } from 'node:path';
+import { resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { type Millrace, MillraceError } from '@millrace/client';
+import { amountOf } from './amount.ts';
 import { type Bundle, bundle } from './bundle.ts';
 import { describeVersion } from './deployment-digest.ts';
 import { type Output, styled } from './output.ts';
 import { bytesText, progressBar } from './progress.ts';
 import type { Project, ProjectTask } from './project.ts';
+import { usualRuntime } from './runtimes.ts';
 import { safeJson } from './safe-text.ts';
 
 /** One thing that deploying a project would change. */
@@ -49,12 +51,18 @@ export async function changesOf(
       kind: 'schema',
       name,
       what: before === undefined ? 'new' : 'changed',
-      detail: `${Object.keys('properties' in schema && schema.properties ? schema.properties : {}).length} columns`,
+      detail: amountOf(
+        Object.keys('properties' in schema && schema.properties ? schema.properties : {}).length,
+        'column',
+      ),
       apply: () => client.topics.setSchema(name, schema, { signal }),
     });
   }
   for (const [taskId, task] of Object.entries(project.tasks)) {
-    const made = await bundle(join(project.directory, task.code));
+    const made = await bundle(resolve(project.directory, task.code), {
+      directory: project.directory,
+      runtime: task.runtime,
+    });
     onSources(made.sources);
     const change = await taskChange(client, made, taskId, task, signal);
     if (change !== undefined) changes.push(change);
@@ -113,7 +121,7 @@ async function deployTask(
       {
         ...rest,
         handler,
-        runtime: task.runtime ?? 'NODEJS26_X',
+        runtime: task.runtime ?? usualRuntime,
         inputQueueNames: [...input],
         outputQueueNames: [...outputs],
         switchToNow: true,

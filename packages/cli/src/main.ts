@@ -1,11 +1,12 @@
 import { MillraceError } from '@millrace/client';
+import { nextStepOf, sentenceOf } from './advice.ts';
 import { CommandError, InterruptedError, UsageError } from './command.ts';
 import { commands } from './commands/index.ts';
 import { connectionOf } from './connection.ts';
 import { exitCodes } from './exit-codes.ts';
-import { helpOf } from './help.ts';
+import { helpOf, usageOf } from './help.ts';
 import { Output } from './output.ts';
-import { parse } from './parse.ts';
+import { type Parsed, parse } from './parse.ts';
 import { Profiles } from './profile.ts';
 import { safeJson } from './safe-text.ts';
 import { version } from './version.ts';
@@ -30,8 +31,9 @@ export async function run(words: readonly string[], environment = process.env): 
     process.exit(error.code === 'EPIPE' ? exitCodes.ok : exitCodes.failed);
   });
   process.stderr.on('error', () => {});
+  let parsed: Parsed | undefined;
   try {
-    const parsed = parse(commands, words);
+    parsed = parse(commands, words);
     if (parsed.kind === 'version') plain.value({ version }, () => `millrace ${version}`);
     if (parsed.kind === 'help') plain.line(helpOf(commands, parsed.of));
     if (parsed.kind !== 'command') return exitCodes.ok;
@@ -45,42 +47,53 @@ export async function run(words: readonly string[], environment = process.env): 
       profiles,
       environment,
       signal: interrupted.signal,
-      ...connectionOf(options, environment, profiles),
+      ...connectionOf(options, environment, profiles, output),
     });
     return interrupted.signal.aborted ? exitCodes.interrupted : exitCodes.ok;
   } catch (error) {
-    return report(plain, error, interrupted.signal);
+    return report(plain, error, interrupted.signal, parsed?.kind === 'command' ? parsed : undefined);
   } finally {
     for (const signal of signals) process.off(signal, interrupt);
   }
 }
 
+type ParsedCommand = Extract<Parsed, { kind: 'command' }>;
+
 /** Tells what went wrong on stderr, as JSON if the data would be, and answers the exit code. */
-function report(output: Output, error: unknown, signal: AbortSignal): number {
+function report(
+  output: Output,
+  error: unknown,
+  signal: AbortSignal,
+  parsed: ParsedCommand | undefined,
+): number {
   if (signal.aborted || error instanceof InterruptedError) {
     tell(output, { code: 'INTERRUPTED', detail: 'Interrupted.' }, 'interrupted');
     return exitCodes.interrupted;
   }
-  if (error instanceof MillraceError) return reportProblem(output, error);
+  if (error instanceof MillraceError) return reportProblem(output, error, parsed);
   const detail = error instanceof Error ? error.message : String(error);
   const isUsage = error instanceof UsageError;
   const known = isUsage || error instanceof CommandError;
   tell(output, { code: isUsage ? 'USAGE' : known ? 'FAILED' : 'UNEXPECTED', detail });
-  return isUsage ? exitCodes.usage : exitCodes.failed;
+  if (!isUsage) return exitCodes.failed;
+  const command = error.command ?? parsed?.command;
+  if (command !== undefined && !output.json) output.note(`usage: ${usageOf(command)}`);
+  return exitCodes.usage;
 }
 
-function reportProblem(output: Output, error: MillraceError): number {
-  const { code, status, detail, requestId, errors } = error;
+function reportProblem(output: Output, error: MillraceError, parsed: ParsedCommand | undefined): number {
+  const { code, status, requestId, errors } = error;
   if (code === 'ORGANIZATION_MISSING') {
     const advice = 'Which organization? Give --organization, or choose one with `millrace org use <name>`.';
     tell(output, { code, detail: advice });
     return exitCodes.usage;
   }
-  tell(output, { code, status, detail, requestId, errors });
+  tell(output, { code, status, detail: sentenceOf(error, parsed?.arguments), requestId, errors });
   if (!output.json) {
     for (const { pointer, message } of errors) output.note(`  ${pointer}: ${message}`);
     if (requestId !== undefined && status >= 500) output.note(`  request ${requestId}`);
-    if (status === 401) output.note('  Sign in with `millrace login`, or give --api-key.');
+    const next = nextStepOf(error, parsed?.arguments);
+    if (next !== undefined) output.note(`  ${next}`);
   }
   if (status === 401 || status === 403) return exitCodes.refused;
   return status === 404 ? exitCodes.notFound : exitCodes.failed;

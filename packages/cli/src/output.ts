@@ -9,6 +9,8 @@ export interface OutputOptions {
   readonly color: boolean;
 }
 
+const clearLine = '\r\u001b[2K';
+
 type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan';
 
 /** A part of a line that has a colour, where there are colours. */
@@ -29,6 +31,7 @@ export class Output {
   readonly json: boolean;
   readonly quiet: boolean;
   readonly #color: boolean;
+  #isDrawn = false;
 
   constructor(options: OutputOptions) {
     this.json = options.json;
@@ -85,7 +88,21 @@ export class Output {
     this.#write(process.stderr, [styled('red', 'error'), `: ${text}`]);
   }
 
+  /** Draws a line in the place of the one that was drawn before, where a person looks at it. */
+  draw(text: string): void {
+    if (!this.interactive) return;
+    this.#isDrawn = true;
+    process.stderr.write(`${clearLine}${safeText(text)}`);
+  }
+
+  /** Takes away what was drawn. */
+  erase(): void {
+    if (this.#isDrawn) process.stderr.write(clearLine);
+    this.#isDrawn = false;
+  }
+
   #write(stream: NodeJS.WriteStream, parts: readonly Part[]): void {
+    this.erase();
     const color = this.#color && stream.isTTY === true;
     const text = parts.map((part) => {
       if (typeof part === 'string') return safeText(part);

@@ -71,6 +71,13 @@ describe('the words of a command line', () => {
     assert.doesNotMatch(refusal('zzzzzzzzzzzz'), /Did you mean/);
   });
 
+  it('are refused where one is empty, as when a variable of the shell is not set', () => {
+    assert.equal(refusal('confirm', 'ada', ''), '<code> is empty: it is the six digits.');
+    assert.match(refusal('query', 'run', ''), /<sql> is empty/);
+    assert.match(refusal('state', 'get', 'user', ''), /<part> is empty/);
+    assert.match(refusal('query', 'schema', ''), /<table> is empty/);
+  });
+
   it('ask for help of all, of a noun and of a command', () => {
     const of = (...words: string[]) => parse(commands, words);
     assert.deepEqual(of(), { kind: 'help', of: [] });

@@ -101,10 +101,11 @@ function read(command: Command, words: readonly string[]) {
   } catch (error) {
     const text = error instanceof Error ? error.message : String(error);
     const unknown = /Unknown option '--?([^']+)'/.exec(text)?.[1];
-    if (unknown === undefined) throw new UsageError(text.split('. To specify')[0] ?? text);
+    if (unknown === undefined) throw new UsageError(text.split('. To specify')[0] ?? text, command);
     const near = nearest(unknown, Object.keys(known));
     throw new UsageError(
       `\`millrace ${command.path.join(' ')}\` has no option --${unknown}.${near === undefined ? '' : ` Did you mean --${near}?`}`,
+      command,
     );
   }
 }
@@ -119,11 +120,15 @@ function argumentsOf(command: Command, rest: readonly string[]): Given {
     if (words.length === 0 && argument.optional !== true)
       throw new UsageError(
         `\`millrace ${command.path.join(' ')}\` needs <${argument.name}>: ${argument.summary}.`,
+        command,
       );
+    // Most often a variable of the shell that is not set.
+    if (words.includes(''))
+      throw new UsageError(`<${argument.name}> is empty: it is ${argument.summary}.`, command);
     given.set(argument.name, words);
   }
   if (index < rest.length)
-    throw new UsageError(`\`millrace ${command.path.join(' ')}\` does not take "${rest[index]}".`);
+    throw new UsageError(`\`millrace ${command.path.join(' ')}\` does not take "${rest[index]}".`, command);
   return {
     text: (name) => given.get(name)?.[0] ?? '',
     optional: (name) => given.get(name)?.[0],

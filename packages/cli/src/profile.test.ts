@@ -7,6 +7,7 @@ import { dirname, join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { commands } from './commands/index.ts';
 import { connectionOf } from './connection.ts';
+import { Output } from './output.ts';
 import { parse } from './parse.ts';
 import { Profiles } from './profile.ts';
 
@@ -16,6 +17,8 @@ before(async () => {
   folder = await mkdtemp(join(tmpdir(), 'millrace-profile-'));
 });
 after(() => rm(folder, { recursive: true }));
+
+const silent = new Output({ json: false, quiet: true, color: false });
 
 function home(): NodeJS.ProcessEnv {
   count += 1;
@@ -96,7 +99,12 @@ describe('a connection', () => {
       const profiles = new Profiles(home, undefined);
       await profiles.update({ endpoint, apiKey: 'kept', organization: 'kept' });
       const ask = async (flags: string[], variables: NodeJS.ProcessEnv) => {
-        const client = await connectionOf(given(...flags), { ...home, ...variables }, profiles).client();
+        const client = await connectionOf(
+          given(...flags),
+          { ...home, ...variables },
+          profiles,
+          silent,
+        ).client();
         await client.topics.definitions();
         const { authorization, url } = seen.at(-1) ?? {};
         return [authorization?.split(' ')[1], url?.split('/')[3]];
@@ -122,7 +130,8 @@ describe('a connection', () => {
   it('refuses an endpoint that is no URL', async () => {
     const home = environment();
     for (const bad of ['nonsense', 'ftp://x', 'file:///etc/passwd', '']) {
-      const { endpoint } = connectionOf(given('--endpoint', bad), home, new Profiles(home, undefined));
+      const profiles = new Profiles(home, undefined);
+      const { endpoint } = connectionOf(given('--endpoint', bad), home, profiles, silent);
       await assert.rejects(endpoint(), /is not a URL/, bad);
     }
   });

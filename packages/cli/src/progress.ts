@@ -1,5 +1,4 @@
 import type { Output } from './output.ts';
-import { safeText } from './safe-text.ts';
 import { oneLine } from './table.ts';
 
 /** Shows how far something is, on a terminal only. */
@@ -12,7 +11,6 @@ export interface ProgressBar {
 
 const barWidth = 24;
 const everyMilliseconds = 80;
-const clearLine = '\r\u001b[2K';
 
 export function progressBar(
   output: Output,
@@ -31,12 +29,7 @@ export function progressBar(
         ? ''
         : `${'\u2588'.repeat(filled)}${'\u2591'.repeat(barWidth - filled)} ${String(Math.floor(share * 100)).padStart(3)} %  `;
     // A line that wraps could not be taken away again.
-    const line = oneLine(
-      `${safeText(label)}  ${bar}${show(done)}  ${rate}`,
-      (process.stderr.columns || 80) - 1,
-      false,
-    );
-    process.stderr.write(`${clearLine}${line}`);
+    output.draw(oneLine(`${label}  ${bar}${show(done)}  ${rate}`, (process.stderr.columns || 80) - 1, false));
   };
   return {
     update(done, total) {
@@ -45,25 +38,9 @@ export function progressBar(
       draw(done, total);
     },
     end(text) {
-      if (output.interactive && shown > 0) process.stderr.write(clearLine);
+      output.erase();
       shown = Number.NEGATIVE_INFINITY;
       if (text !== undefined) output.note(text);
-    },
-  };
-}
-
-/** Shows that something is under way, on a terminal only. */
-export function busyLine(output: Output): { show(text: string): void; end(): void } {
-  let isShown = false;
-  return {
-    show(text) {
-      if (!output.interactive) return;
-      isShown = true;
-      process.stderr.write(`${clearLine}${safeText(text)}`);
-    },
-    end() {
-      if (isShown) process.stderr.write(clearLine);
-      isShown = false;
     },
   };
 }

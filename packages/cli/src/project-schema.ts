@@ -55,7 +55,7 @@ export function projectSchema({ topic, deployRequest }: ContractSchemas): object
             code: {
               type: 'string',
               description:
-                'A TypeScript or JavaScript file that is bundled, or a folder that is packed as it is.',
+                'A file of TypeScript or JavaScript, which is bundled; a file of another runtime or a folder is packed as it is.',
             },
             input: names('The streams that the task reads.'),
             output: names('The topics it may publish to.'),

@@ -3,7 +3,9 @@ import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { buildContract } from '@millrace/contract';
 import { findProject, requireProject } from './project.ts';
+import { runtimes } from './runtimes.ts';
 import { watchFiles } from './watch.ts';
 
 let folder: string;
@@ -35,6 +37,18 @@ describe('a project', () => {
     assert.deepEqual(project.tasks.enrich, { code: 'a.ts', input: ['clicks'], memoryMb: 128 });
   });
 
+  it('names the runtimes that the service has', () => {
+    const { runtime } = buildContract().types.DeployRequest.properties;
+    assert.deepEqual(runtimes.toSorted(), JSON.parse(JSON.stringify(runtime)).enum.toSorted());
+  });
+
+  it('may name files anywhere', async () => {
+    const schema = join(folder, 'clicks.json');
+    await writeFile(schema, '{"type":"object"}');
+    await write(JSON.stringify({ schemas: { clicks: schema } }));
+    assert.deepEqual((await requireProject(folder)).schemas.clicks, { type: 'object' });
+  });
+
   it('is refused with the place where it is wrong', async () => {
     const wrong = [
       ['{', /is not JSON/],
@@ -44,6 +58,7 @@ describe('a project', () => {
       ['{"topics":{"a":1}}', /the topic "a" is not an object/],
       ['{"tasks":{"a":{}}}', /does not say where its "code" is/],
       ['{"tasks":{"a":{"code":"x","colour":1}}}', /field "colour" that is not known/],
+      ['{"tasks":{"a":{"code":"x","runtime":"PERL"}}}', /"runtime" of the task "a" is one of NODEJS20_X, /],
       ['{"tasks":{"a":{"code":"x","input":"y"}}}', /"input" of the task "a" is a list/],
       ['{"schemas":{"a":"none.json"}}', /is not at/],
       ['{"schemas":{"a":1}}', /an object or a file/],

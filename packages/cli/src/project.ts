@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import type { NamedType } from '@millrace/contract';
 import { CommandError } from './command.ts';
+import { runtimes } from './runtimes.ts';
 
 type DeployRequest = NamedType<'DeployRequest'>;
 
@@ -20,9 +21,9 @@ export interface ProjectTask
       | 'maxAttempts'
     >
   > {
-  /** A TypeScript or JavaScript file that is bundled, or a folder that is packed as it is. */
+  /** A file of TypeScript or JavaScript that is bundled; one of another runtime, or a folder, is packed as it is. */
   readonly code: string;
-  /** `index.handler` for code that is bundled, unless given. */
+  /** `handler` of `index`, or of the one file that is packed, unless given. */
   readonly handler?: string;
   readonly input?: readonly string[];
   readonly output?: readonly string[];
@@ -90,6 +91,8 @@ async function parseProject(directory: string, text: string): Promise<Project> {
     const strange = Object.keys(task).find((name) => !taskFields.has(name));
     if (strange !== undefined) throw wrong(`the task "${id}" has a field "${strange}" that is not known.`);
     if (typeof task.code !== 'string') throw wrong(`the task "${id}" does not say where its "code" is.`);
+    if (task.runtime !== undefined && !runtimes.some((runtime) => runtime === task.runtime))
+      throw wrong(`"runtime" of the task "${id}" is one of ${runtimes.join(', ')}.`);
     for (const name of ['input', 'output']) {
       const list = task[name] ?? [];
       if (!Array.isArray(list) || list.some((entry) => typeof entry !== 'string'))
@@ -103,7 +106,7 @@ async function parseProject(directory: string, text: string): Promise<Project> {
     recordOf(whole.schemas ?? {}, () => wrong('"schemas" is not an object.')),
   )) {
     if (typeof value === 'string') {
-      const path = join(directory, value);
+      const path = resolve(directory, value);
       files.push(path);
       const schema = await readFile(path, 'utf8').catch(() => {
         throw wrong(`the schema of "${topic}" is not at ${path}.`);

@@ -2,6 +2,8 @@ import { appendFile, mkdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { createInterface, type Interface } from 'node:readline';
 import { type Millrace, MillraceError, type QueryRows } from '@millrace/client';
+import { sentenceOf } from './advice.ts';
+import { amountOf } from './amount.ts';
 import type { Invocation } from './command.ts';
 import { type Output, styled } from './output.ts';
 
@@ -54,7 +56,7 @@ export async function queryPrompt(invocation: Invocation, print: Print): Promise
     if (sql === '\\d') {
       await learn(queries, names);
       for (const table of (await queries.schema({ signal })).tables)
-        output.line(table.name, '  ', styled('dim', `${table.columns.length} columns`));
+        output.line(table.name, '  ', styled('dim', amountOf(table.columns.length, 'column')));
     } else if (sql === '\\chart') {
       if (last === undefined) output.note('There is no answer to draw yet.');
       else await print(output, last, true);
@@ -80,7 +82,7 @@ export async function queryPrompt(invocation: Invocation, print: Print): Promise
         await answer(sql, running.signal);
       } catch (error) {
         if (running.signal.aborted) output.note('cancelled');
-        else output.error(error instanceof MillraceError ? error.detail : String(error));
+        else output.error(error instanceof MillraceError ? sentenceOf(error) : String(error));
       } finally {
         running = undefined;
       }

@@ -76,9 +76,13 @@ describe('a bundle', () => {
 
   it('says where the code is wrong', async () => {
     await writeFile(join(folder, 'bad.ts'), 'const a = 1;\nconst b = ;\n');
-    await assert.rejects(bundle(join(folder, 'bad.ts')), /cannot be bundled\.\nbad\.ts:2: Unexpected/);
-    await writeFile(join(folder, 'lost.ts'), "import 'nowhere';\n");
-    await assert.rejects(bundle(join(folder, 'lost.ts')), /lost\.ts:1: Could not resolve "nowhere"/);
+    const made = bundle(join(folder, 'bad.ts'), { directory: folder });
+    await assert.rejects(made, /cannot be bundled\.\nbad\.ts:2:11: Unexpected/);
+    await mkdir(join(folder, 'tasks'));
+    await writeFile(join(folder, 'tasks/lost.ts'), "const é = 'ü'; import 'nowhere';\n");
+    const lost = (directory: string) => bundle(join(folder, 'tasks/lost.ts'), { directory });
+    await assert.rejects(lost(folder), /\ntasks\/lost\.ts:1:23: Could not resolve "nowhere"/);
+    await assert.rejects(lost(join(folder, 'other')), /\n\.\.\/tasks\/lost\.ts:1:23: Could not/);
     await assert.rejects(bundle(join(folder, 'none.ts')), /no code at/);
   });
 
@@ -96,6 +100,16 @@ describe('a bundle', () => {
     await assert.rejects(bundle(packed), /links to folders/);
     await mkdir(join(folder, 'empty'));
     await assert.rejects(bundle(join(folder, 'empty')), /is empty/);
+  });
+
+  it('is the one file itself where it is not for Node', async () => {
+    await writeFile(join(folder, 'app.py'), 'def handler(event, context): return event');
+    const python = await bundle(join(folder, 'app.py'), { runtime: 'PYTHON3' });
+    assert.equal(python.handler, 'app.handler');
+    assert.deepEqual([...unzip(python.zip).keys()], ['app.py']);
+    await writeFile(join(folder, 'bootstrap'), '#!/bin/sh', { mode: 0o755 });
+    const provided = await bundle(join(folder, 'bootstrap'), { runtime: 'PROVIDED' });
+    assert.equal(unzip(provided.zip).get('bootstrap')?.mode, 0o100755);
   });
 
   it('has less than 20 kB of the library of tasks', async () => {

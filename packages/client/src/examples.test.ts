@@ -45,32 +45,54 @@ describe('the documentation of the client', () => {
   });
 
   it('has examples that compile', async () => {
-    const directory = mkdtempSync(join(here, '.examples-'));
-    try {
-      for (const [index, { file, code }] of examples().entries()) {
-        const lines = [
-          `// ${file}`,
-          "import { Millrace, MillraceError } from '../index.ts';",
-          "const millrace = new Millrace({ endpoint: 'http://127.0.0.1:8080' });",
-          `export async function example() {\n${code}\n}`,
-          'export { millrace, MillraceError };',
-        ];
-        writeFileSync(join(directory, `example-${index}.ts`), lines.join('\n'));
-      }
-      writeFileSync(
-        join(directory, 'tsconfig.json'),
-        JSON.stringify({
-          extends: '../../../../tsconfig.json',
-          compilerOptions: { noUnusedLocals: false },
-          include: [],
-          files: examples().map((_example, index) => `example-${index}.ts`),
-        }),
-      );
-      const compiler = fileURLToPath(new URL('../../../node_modules/.bin/tsc', import.meta.url));
-      const { stdout } = await promisify(execFile)(compiler, ['-p', directory]).catch((error) => error);
-      assert.equal(stdout, '');
-    } finally {
-      rmSync(directory, { recursive: true });
-    }
+    const sources = examples().map(({ file, code }) =>
+      [
+        `// ${file}`,
+        "import { Millrace, MillraceError } from '../index.ts';",
+        "const millrace = new Millrace({ endpoint: 'http://127.0.0.1:8080' });",
+        `export async function example() {\n${code}\n}`,
+        'export { millrace, MillraceError };',
+      ].join('\n'),
+    );
+    assert.equal(await compile(sources), '');
   });
 });
+
+describe('the types of the client', () => {
+  it('give streams that a browser pipes on', async () => {
+    const source = `import type { Millrace } from '../index.ts';
+export async function textsOf(millrace: Millrace): Promise<ReadableStream<string>[]> {
+  const result = await millrace.queries.export('q', 'csv');
+  const file = await millrace.topics.download('clicks', 'a.parquet', { onProgress: () => {} });
+  return [result.pipeThrough(new TextDecoderStream()), file.pipeThrough(new TextDecoderStream())];
+}
+`;
+    const browser = { lib: ['esnext', 'dom', 'dom.iterable'], types: [] };
+    assert.equal(await compile([source], browser), '');
+    assert.equal(await compile([source]), '');
+  });
+});
+
+/** What the compiler has to say about some files, with the settings of the repository and others. */
+async function compile(sources: readonly string[], settings: object = {}): Promise<string> {
+  const directory = mkdtempSync(join(here, '.examples-'));
+  try {
+    const files = sources.map((_source, index) => `example-${index}.ts`);
+    for (const [index, source] of sources.entries())
+      writeFileSync(join(directory, `example-${index}.ts`), source);
+    writeFileSync(
+      join(directory, 'tsconfig.json'),
+      JSON.stringify({
+        extends: '../../../../tsconfig.json',
+        compilerOptions: { noUnusedLocals: false, ...settings },
+        include: [],
+        files,
+      }),
+    );
+    const compiler = fileURLToPath(new URL('../../../node_modules/.bin/tsc', import.meta.url));
+    const { stdout } = await promisify(execFile)(compiler, ['-p', directory]).catch((error) => error);
+    return stdout;
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+}

@@ -11,4 +11,4 @@ export { State } from './state.ts';
 export { Tasks } from './tasks.ts';
 export { type TailedMessage, Topics } from './topics.ts';
 export type { Progress, TransferOptions, Uploadable } from './transfers.ts';
-export type { CallOptions, RetryOptions } from './transport.ts';
+export type { CallOptions, Retry, RetryOptions } from './transport.ts';

@@ -60,6 +60,25 @@ describe('a publisher', () => {
     }
   });
 
+  it('tells how far it is after every request, also while everything is waited for', async () => {
+    const { held, send } = heldSends();
+    const told: number[] = [];
+    const publisher = new Publisher(send, {
+      batchSize: 2,
+      concurrency: 1,
+      onProgress: (totals) => told.push(totals.accepted),
+    });
+    for (let index = 0; index < 4; index += 1) await publisher.publish({ index });
+    const flushed = publisher.flush();
+    assert.deepEqual(told, []);
+    held[0]?.answer();
+    await new Promise((resolve) => setImmediate(resolve));
+    assert.deepEqual(told, [2]);
+    held[1]?.answer();
+    await flushed;
+    assert.deepEqual(told, [2, 4]);
+  });
+
   it('abandons what was not sent and knows what became of the rest', async () => {
     const { held, send } = heldSends();
     const publisher = new Publisher(send, { batchSize: 2, concurrency: 1 });

@@ -23,6 +23,8 @@ export interface PublisherOptions {
   readonly signal?: AbortSignal | undefined;
   /** Is told of messages that were not accepted; without it `flush` rejects with the first of them. */
   readonly onRejected?: (rejection: Rejection) => void;
+  /** Is told what became of the messages so far, after every request. */
+  readonly onProgress?: (totals: PublisherTotals) => void;
 }
 
 export interface Rejection {
@@ -209,6 +211,7 @@ export class Publisher {
         const { index: before = 0, message: refused } = batch[index] ?? {};
         this.#reject({ index: before, message: refused, code, detail: message });
       }
+      this.#options.onProgress?.(this.#totals);
     } catch (error) {
       this.#failure ??= error instanceof Error ? error : new Error(String(error));
       if (this.#options.stopOnFailure === true) this.#drop();

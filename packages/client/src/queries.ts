@@ -209,7 +209,7 @@ export class Queries {
     queryExecutionId: string,
     format: 'csv' | 'json' | 'parquet',
     options: OrganizationOptions = {},
-  ): Promise<ReadableStream<Uint8Array>> {
+  ): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
     const response = await this.#scope.transport.open('exportQuery', {
       path: this.#path(queryExecutionId, options),
       query: { format },

@@ -67,6 +67,30 @@ describe('a call that fails', () => {
     assert.ok(performance.now() - started >= 990, 'Retry-After was honoured');
   });
 
+  it('tells before every wait why and how long', async () => {
+    const server = await serverThat((_request, response, count) => {
+      if (count === 1) return problem(response, 503, 'OVERLOADED', { 'retry-after': '1' });
+      if (count === 2) return problem(response, 429, 'RATE_LIMITED');
+      response.end('{"version":1}');
+    });
+    const told: [string, number][] = [];
+    const client = new Millrace({
+      endpoint: server.endpoint,
+      organization: 'acme',
+      retry: {
+        firstDelayMilliseconds: 1,
+        onRetry: ({ error, delayMilliseconds }) => told.push([error.code, delayMilliseconds]),
+      },
+    });
+    await client.topics.definitions();
+    assert.deepEqual(
+      told.map(([code]) => code),
+      ['OVERLOADED', 'RATE_LIMITED'],
+    );
+    assert.equal(told[0]?.[1], 1_000);
+    assert.ok((told[1]?.[1] ?? 0) <= 2);
+  });
+
   it('is not tried again when the service asks for more patience than the caller has', async () => {
     const server = await serverThat((_request, response) =>
       problem(response, 429, 'RATE_LIMITED', { 'retry-after': '60' }),

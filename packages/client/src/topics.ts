@@ -270,7 +270,7 @@ export class Topics {
     topicName: string,
     key: string,
     options: OrganizationOptions & TransferOptions = {},
-  ): Promise<ReadableStream<Uint8Array>> {
+  ): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
     const { url } = await this.fileUrl(topicName, key, options);
     return download(this.#scope.transport, url, options);
   }

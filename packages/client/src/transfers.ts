@@ -57,22 +57,22 @@ export async function download(
   transport: Transport,
   url: string,
   options: TransferOptions = {},
-): Promise<ReadableStream<Uint8Array>> {
+): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
   const response = await transport.openUrl(url, { method: 'GET' }, options.signal);
   const length = response.headers.get('content-length');
   const body = response.body ?? new Blob([]).stream();
   return counted(body, length === null ? undefined : Number(length), options.onProgress);
 }
 
-function counted(
-  stream: ReadableStream<Uint8Array>,
+function counted<Chunk extends Uint8Array>(
+  stream: ReadableStream<Chunk>,
   total: number | undefined,
   onProgress: TransferOptions['onProgress'],
-): ReadableStream<Uint8Array> {
+): ReadableStream<Chunk> {
   if (onProgress === undefined) return stream;
   let bytes = 0;
   return stream.pipeThrough(
-    new TransformStream<Uint8Array, Uint8Array>({
+    new TransformStream<Chunk, Chunk>({
       transform(chunk, controller) {
         bytes += chunk.byteLength;
         onProgress({ bytes, total });

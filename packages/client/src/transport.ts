@@ -17,6 +17,15 @@ export interface RetryOptions {
   readonly firstDelayMilliseconds?: number;
   /** No delay is longer; 30 s unless given. Is the service's wish longer, the call fails at once. */
   readonly longestDelayMilliseconds?: number;
+  /** Is told before every wait, so that a person who wonders can be told as well. */
+  readonly onRetry?: (retry: Retry) => void;
+}
+
+/** A call that is about to be tried again. */
+export interface Retry {
+  /** What became of the try before. */
+  readonly error: MillraceError;
+  readonly delayMilliseconds: number;
 }
 
 export interface TransportOptions {
@@ -113,7 +122,7 @@ export class Transport {
     request: CallOptions & { readonly headers?: object; readonly accept?: string },
     repeat: boolean,
   ): Promise<Response> {
-    const { attempts = 5, longestDelayMilliseconds = 30_000 } = this.#options.retry ?? {};
+    const { attempts = 5, longestDelayMilliseconds = 30_000, onRetry } = this.#options.retry ?? {};
     let renewals = 0;
     for (let attempt = 1; ; attempt += 1) {
       request.signal?.throwIfAborted();
@@ -128,6 +137,7 @@ export class Transport {
       const worthIt = failed.status === 429 || failed.status === 503 || (failed.status === 0 && repeat);
       const delay = this.#delay(attempt, failed.retryAfterSeconds);
       if (!worthIt || attempt >= attempts || delay > longestDelayMilliseconds) throw failed;
+      onRetry?.({ error: failed, delayMilliseconds: delay });
       await pause(delay, request.signal);
     }
   }

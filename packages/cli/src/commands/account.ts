@@ -1,10 +1,15 @@
 import { Millrace } from '@millrace/client';
 import { type Command, CommandError, type Invocation } from '../command.ts';
-import { headers } from '../connection.ts';
+import { headers, patience } from '../connection.ts';
 import { Profiles } from '../profile.ts';
 import { askSecret, askText, readInput } from '../prompt.ts';
 
 const secondFactorTries = 3;
+
+/** A client without a credential. */
+async function visitorOf({ endpoint, output }: Invocation): Promise<Millrace> {
+  return new Millrace({ endpoint: await endpoint(), headers, retry: patience(output) });
+}
 
 async function login(invocation: Invocation): Promise<void> {
   const { options, output, profiles, signal } = invocation;
@@ -23,7 +28,7 @@ async function login(invocation: Invocation): Promise<void> {
     );
     return;
   }
-  const visitor = new Millrace({ endpoint, headers });
+  const visitor = await visitorOf(invocation);
   await visitor.ping({ signal });
   const usernameOrEmail =
     options.text('username') ?? (await askText(invocation, 'Username or email', 'Give --username.'));
@@ -92,7 +97,7 @@ async function signIn(
 
 async function signUp(invocation: Invocation): Promise<void> {
   const { options, output, signal } = invocation;
-  const { authentication } = new Millrace({ endpoint: await invocation.endpoint(), headers });
+  const { authentication } = await visitorOf(invocation);
   const username = options.text('username') ?? (await askText(invocation, 'Username', 'Give --username.'));
   const email = options.text('email') ?? (await askText(invocation, 'Email', 'Give --email.'));
   const password = options.flag('password-stdin')
@@ -113,7 +118,7 @@ async function signUp(invocation: Invocation): Promise<void> {
 }
 
 async function confirmCode(invocation: Invocation, username: string, code: string): Promise<void> {
-  const { authentication } = new Millrace({ endpoint: await invocation.endpoint(), headers });
+  const { authentication } = await visitorOf(invocation);
   const answer = await authentication.confirm({ username, code }, { signal: invocation.signal });
   if (answer.confirmed !== true) throw new CommandError(answer.errorMsg ?? 'The code was not accepted.');
   invocation.output.done(

@@ -1,15 +1,9 @@
-import { type Command, UsageError } from '../command.ts';
+import type { Command } from '../command.ts';
 import { agreeTo } from '../prompt.ts';
+import { wordOf } from '../word.ts';
 
 const levels = ['DEFAULT', 'ONE', 'TEN', 'HUNDRED'] as const;
 const roles = ['VIEWER', 'MEMBER', 'ADMIN'] as const;
-
-/** One of a few words, in whatever case it was typed. */
-function wordOf<Word extends string>(words: readonly Word[], typed: string): Word {
-  const found = words.find((word) => word === typed.toUpperCase());
-  if (found === undefined) throw new UsageError(`"${typed}" is not one of ${words.join(', ')}.`);
-  return found;
-}
 
 export const organizationCommands: readonly Command[] = [
   {

@@ -1,15 +1,18 @@
 import { copyFile, mkdir, readFile, stat, writeFile } from 'node:fs/promises';
-import { dirname, join, relative } from 'node:path';
+import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Millrace } from '@millrace/client';
+import { type Millrace, MillraceError } from '@millrace/client';
+import { sentenceOf } from '../advice.ts';
 import { bundle } from '../bundle.ts';
 import { type Command, CommandError, type Invocation, UsageError } from '../command.ts';
 import { changesOf, showChanges, taskChange } from '../deployment.ts';
 import { styled } from '../output.ts';
-import { findProject, type Project, projectFile, requireProject } from '../project.ts';
+import { findProject, type Project, type ProjectTask, projectFile, requireProject } from '../project.ts';
+import { runtimes, usualRuntime } from '../runtimes.ts';
 import { safeJson } from '../safe-text.ts';
 import { runService, serviceEnvironment } from '../service.ts';
 import { watchFiles } from '../watch.ts';
+import { wordOf } from '../word.ts';
 
 const schemaFile = fileURLToPath(new URL('../../millrace.schema.json', import.meta.url));
 
@@ -123,7 +126,7 @@ async function deployChanges(
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const files = new Set([join(project.directory, projectFile)]);
-  for (const { code } of Object.values(project.tasks)) files.add(join(project.directory, code));
+  for (const { code } of Object.values(project.tasks)) files.add(resolve(project.directory, code));
   try {
     const current = (await findProject(project.directory)) ?? project;
     for (const file of current.files) files.add(file);
@@ -134,10 +137,65 @@ async function deployChanges(
     for (const change of changes) await change.apply(output, signal);
   } catch (error) {
     // A mistake in the code is what the next save will mend.
-    if (!signal.aborted) output.error(error instanceof Error ? error.message : String(error));
+    if (!signal.aborted)
+      output.error(
+        error instanceof MillraceError
+          ? sentenceOf(error)
+          : error instanceof Error
+            ? error.message
+            : String(error),
+      );
   }
   if (!signal.aborted) output.note(styled('dim', 'watching for changes; ctrl-C ends it'));
   return [...files];
+}
+
+/** What describes a task on the command line, where millrace.json does not. */
+const taskOptions = ['runtime', 'handler', 'input', 'output', 'http'] as const;
+
+/** A task as the command line describes it. */
+function taskOf({ options }: Invocation, code: string): ProjectTask {
+  const runtime = options.text('runtime');
+  const handler = options.text('handler');
+  const endpoint = options.text('http');
+  if (endpoint !== undefined && endpoint !== 'public' && endpoint !== 'members')
+    throw new UsageError('--http is public or members.');
+  return {
+    code,
+    input: options.many('input'),
+    output: options.many('output'),
+    ...(runtime === undefined ? {} : { runtime: wordOf(runtimes, runtime) }),
+    ...(handler === undefined ? {} : { handler }),
+    ...(endpoint === undefined ? {} : { endpoint: { isPublic: endpoint === 'public' } }),
+  };
+}
+
+/** A task of millrace.json. */
+async function declaredTask(
+  { options }: Invocation,
+  taskId: string,
+): Promise<{ readonly directory: string; readonly task: ProjectTask }> {
+  const { directory, tasks } = await requireProject(process.cwd());
+  const task = tasks[taskId];
+  if (task === undefined)
+    throw new CommandError(`${projectFile} has no task ${taskId}. Give --code, or declare it.`);
+  const ignored = taskOptions.find((name) => options.text(name) ?? options.many(name)[0]);
+  if (ignored !== undefined)
+    throw new UsageError(`--${ignored} goes with --code: ${projectFile} describes ${taskId}.`);
+  return { directory, task };
+}
+
+async function deployOne(invocation: Invocation): Promise<void> {
+  const { arguments: given, options, output, signal } = invocation;
+  const taskId = given.text('task');
+  const code = options.text('code');
+  const { directory, task } =
+    code === undefined
+      ? await declaredTask(invocation, taskId)
+      : { directory: process.cwd(), task: taskOf(invocation, code) };
+  const made = await bundle(resolve(directory, task.code), { directory, runtime: task.runtime });
+  const change = await taskChange(await invocation.client(), made, taskId, task, signal, true);
+  await change?.apply(output, signal);
 }
 
 export const projectCommands: readonly Command[] = [
@@ -174,38 +232,25 @@ export const projectCommands: readonly Command[] = [
   {
     path: ['task', 'deploy'],
     summary: 'Deploy one task of millrace.json, or a file',
+    description:
+      'A file of TypeScript or JavaScript is bundled with all it imports.\nA file of another runtime is packed as it is, and so is a folder.',
     arguments: [{ name: 'task', summary: 'its name' }],
     options: {
-      code: { value: 'path', summary: 'a file to bundle or a folder to pack, instead of millrace.json' },
-      handler: { value: 'name', summary: 'where the code starts; index.handler unless given' },
+      code: { value: 'path', summary: 'a file or a folder with the code, instead of millrace.json' },
+      runtime: { value: 'name', summary: `${runtimes.join(', ')}; ${usualRuntime} unless given` },
+      handler: {
+        value: 'name',
+        summary: 'where the code starts; index.handler unless given, and app.handler for app.py',
+      },
       input: { value: 'stream', many: true, summary: 'a stream it reads; may be repeated' },
       output: { value: 'topic', many: true, summary: 'a topic it may publish to; may be repeated' },
       http: { value: 'public|members', summary: 'serve HTTP, for anybody or for members only' },
     },
-    examples: ['millrace task deploy enrich', 'millrace task deploy hello --code hello.ts --http public'],
-    run: async (invocation) => {
-      const { arguments: given, options, output, signal } = invocation;
-      const taskId = given.text('task');
-      const code = options.text('code');
-      const project = code === undefined ? await requireProject(process.cwd()) : undefined;
-      const declared = project?.tasks[taskId];
-      const handler = options.text('handler');
-      const endpoint = options.text('http');
-      if (endpoint !== undefined && endpoint !== 'public' && endpoint !== 'members')
-        throw new UsageError('--http is public or members.');
-      if (code === undefined && declared === undefined)
-        throw new CommandError(`${projectFile} has no task ${taskId}. Give --code, or declare it.`);
-      const task = declared ?? {
-        code: code ?? '',
-        input: options.many('input'),
-        output: options.many('output'),
-        ...(handler === undefined ? {} : { handler }),
-        ...(endpoint === undefined ? {} : { endpoint: { isPublic: endpoint === 'public' } }),
-      };
-      const directory = declared === undefined ? process.cwd() : (project?.directory ?? '');
-      const made = await bundle(join(directory, task.code));
-      const change = await taskChange(await invocation.client(), made, taskId, task, signal, true);
-      await change?.apply(output, signal);
-    },
+    examples: [
+      'millrace task deploy enrich',
+      'millrace task deploy hello --code hello.ts --http public',
+      'millrace task deploy echo --code bootstrap --runtime PROVIDED --handler echo',
+    ],
+    run: deployOne,
   },
 ];

@@ -1,5 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { MillraceError, type PublisherTotals } from '@millrace/client';
+import { amountOf } from '../amount.ts';
 import { CommandError, type Invocation, UsageError } from '../command.ts';
 import { progressBar } from '../progress.ts';
 import { openRecords, type RecordFormat } from '../records.ts';
@@ -51,6 +52,8 @@ export async function publish(invocation: Invocation): Promise<void> {
     signal,
   });
   let shown = 0;
+  let read = 0;
+  const bar = progressBar(output, `publishing to ${name}`);
   const publisher = topics.publisher(name, {
     ...(keyPath === undefined ? {} : { keyPath }),
     ...(idPath === undefined ? {} : { idPath }),
@@ -63,30 +66,29 @@ export async function publish(invocation: Invocation): Promise<void> {
       shown += 1;
       if (shown <= mostShown) output.note(`record ${index + 1} rejected: ${detail} (${code})`);
     },
+    onProgress: ({ accepted, duplicates, rejected }) => {
+      // How many there are is not known; how far the file is read tells it well enough.
+      const total = size === undefined || source.bytes() === 0 ? undefined : (read * size) / source.bytes();
+      bar.update(accepted + duplicates + rejected, total);
+    },
   });
-  const bar = progressBar(output, `publishing to ${name}`);
   const started = performance.now();
   const summarize = (begin: string, { accepted, duplicates, rejected }: PublisherTotals) => {
     const seconds = (performance.now() - started) / 1000;
     const rate = Math.round(accepted / Math.max(seconds, 0.001)).toLocaleString('en-US');
     const others = [
-      ...(duplicates > 0 ? [`${duplicates.toLocaleString('en-US')} duplicates`] : []),
+      ...(duplicates > 0 ? [amountOf(duplicates, 'duplicate')] : []),
       ...(rejected > 0 ? [`${rejected.toLocaleString('en-US')} rejected`] : []),
     ];
     bar.end(
-      `${begin} ${accepted.toLocaleString('en-US')} messages to ${name} in ${seconds.toFixed(1)} s (${rate}/s)${others.map((other) => `, ${other}`).join('')}.`,
+      `${begin} ${amountOf(accepted, 'message')} to ${name} in ${seconds.toFixed(1)} s (${rate}/s)${others.map((other) => `, ${other}`).join('')}.`,
     );
     if (output.json) output.line(safeJson({ accepted, duplicates, rejected }));
   };
-  let read = 0;
   try {
     for await (const line of source.lines()) {
       read += 1;
       await publisher.publishLine(line);
-      const { accepted, duplicates, rejected } = publisher.totals;
-      // How many there are is not known; how far the file is read tells it well enough.
-      const total = size === undefined || source.bytes() === 0 ? undefined : (read * size) / source.bytes();
-      bar.update(accepted + duplicates + rejected, total);
     }
     signal.throwIfAborted();
     const ended = new Promise<never>((_resolve, reject) => {
@@ -94,7 +96,10 @@ export async function publish(invocation: Invocation): Promise<void> {
     });
     const totals = await Promise.race([publisher.flush(), ended]);
     summarize('Published', totals);
-    if (totals.rejected > 0) throw new CommandError(`${totals.rejected} messages were rejected.`);
+    if (totals.rejected > 0)
+      throw new CommandError(
+        `${amountOf(totals.rejected, 'message')} ${totals.rejected === 1 ? 'was' : 'were'} rejected.`,
+      );
   } catch (error) {
     if (error instanceof CommandError && publisher.totals.rejected > 0 && !signal.aborted) throw error;
     // What is on its way is waited for: then it is known what was published, and nothing is half done.

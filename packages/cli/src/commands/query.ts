@@ -1,8 +1,9 @@
 import type { Millrace, QueryRows } from '@millrace/client';
+import { amountOf } from '../amount.ts';
 import { chartOf } from '../chart.ts';
 import { type Command, CommandError, type Invocation, UsageError } from '../command.ts';
 import { type Output, styled } from '../output.ts';
-import { busyLine, bytesText } from '../progress.ts';
+import { bytesText } from '../progress.ts';
 import { readInput } from '../prompt.ts';
 import { queryPrompt } from '../query-prompt.ts';
 import { printText, saveTo } from '../save.ts';
@@ -24,22 +25,22 @@ async function run(invocation: Invocation): Promise<void> {
   if (typed === '' && process.stdin.isTTY === true)
     throw new UsageError('Give a statement, or run `millrace query` for a prompt.');
   const sql = typed === '' || typed === '-' ? await readInput(invocation) : typed;
+  if (sql.trim() === '') throw new UsageError('There is no statement, neither as <sql> nor on stdin.');
   const format = formatOf(invocation);
   const client = await invocation.client();
   if (format !== 'table') {
     const queryExecutionId = await client.queries.submit(sql, { signal });
     return exportTo(invocation, client, queryExecutionId, format);
   }
-  const busy = busyLine(output);
   const started = performance.now();
   const onStatus = ({ state }: { readonly state: string }) =>
-    busy.show(`${state.toLowerCase()} ${((performance.now() - started) / 1000).toFixed(1)} s`);
+    output.draw(`${state.toLowerCase()} ${((performance.now() - started) / 1000).toFixed(1)} s`);
   try {
     const rows = await client.queries.run(sql, { signal, onStatus });
-    busy.end();
+    output.erase();
     await printRows(output, rows, options.flag('chart'));
   } finally {
-    busy.end();
+    output.erase();
   }
 }
 
@@ -93,7 +94,9 @@ export async function printRows(output: Output, rows: QueryRows, chart: boolean)
   const lines = chart ? chartOf(names, shown, process.stdout.columns || 80) : tableOf(names, shown);
   for (const line of lines) output.line(line);
   const { executionTimeMs = 0, bytesScanned = 0 } = rows.status;
-  const count = more ? `the first ${mostInTable} rows; --output csv gives all` : `${shown.length} rows`;
+  const count = more
+    ? `the first ${amountOf(mostInTable, 'row')}; --output csv gives all`
+    : amountOf(shown.length, 'row');
   output.note(styled('dim', `${count}, ${executionTimeMs} ms, ${bytesText(bytesScanned)} read`));
 }
 

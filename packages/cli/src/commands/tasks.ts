@@ -5,6 +5,7 @@ import { type Output, styled } from '../output.ts';
 import { agreeTo, readInput } from '../prompt.ts';
 import { safeJson } from '../safe-text.ts';
 import { oneLine } from '../table.ts';
+import { traceOf } from '../trace.ts';
 
 const task = { name: 'task', summary: 'the name of the task' } as const;
 const yes = { yes: { short: 'y', summary: 'do not ask' } } as const;
@@ -196,7 +197,10 @@ export const taskCommands: readonly Command[] = [
         if (answer.error === undefined) output.line(safeJson(answer.result ?? null, 2));
         output.note(styled('dim', `${Math.round(answer.durationMs)} ms`));
       }
-      if (answer.error !== undefined) throw new CommandError(`${answer.error.type}: ${answer.error.message}`);
+      if (answer.error !== undefined) {
+        if (!output.json) for (const line of traceOf(answer.error)) output.note(styled('dim', `  ${line}`));
+        throw new CommandError(`${answer.error.type}: ${answer.error.message}`);
+      }
     },
   },
   {

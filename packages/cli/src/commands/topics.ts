@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
+import { amountOf } from '../amount.ts';
 import { type Command, CommandError, type Invocation, UsageError } from '../command.ts';
 import { styled } from '../output.ts';
 import { bytesText, progressBar } from '../progress.ts';
@@ -79,7 +80,7 @@ export const topicCommands: readonly Command[] = [
       if (output.json) return output.line(safeJson(definitions));
       output.list(Object.entries(definitions.topics), {
         topic: ([name]) => name,
-        files: ([, { batch }]) => (batch === undefined ? '' : `${batch.retentionInDays ?? 90} days`),
+        files: ([, { batch }]) => (batch === undefined ? '' : amountOf(batch.retentionInDays ?? 90, 'day')),
         streams: ([, { streams }]) => streams?.map((stream) => stream.name).join(', '),
         store: ([, { store }]) => (store === undefined ? '' : 'yes'),
       });

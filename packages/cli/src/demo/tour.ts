@@ -7,6 +7,7 @@ import { Millrace } from '@millrace/client';
 import { bundle } from '../bundle.ts';
 import { chartOf } from '../chart.ts';
 import { CommandError } from '../command.ts';
+import { patience } from '../connection.ts';
 import { type Output, styled } from '../output.ts';
 import { bytesText, progressBar } from '../progress.ts';
 import { tableOf } from '../table.ts';
@@ -77,7 +78,8 @@ export async function tour({ url, dataDirectory, events, output, signal }: Tour)
     if (!output.json) for (const line of lines) output.line(`   ${line}`);
   };
   const step = (text: string) => output.note('\n', styled('bold', text));
-  const visitor = new Millrace({ endpoint: url });
+  const retry = patience(output);
+  const visitor = new Millrace({ endpoint: url, retry });
 
   step('1. Sign up, and make an organization');
   const password = randomBytes(12).toString('base64url');
@@ -91,7 +93,7 @@ export async function tour({ url, dataDirectory, events, output, signal }: Tour)
   const key = await person
     .withOrganization(organization)
     .keys.create({ description: 'the tour' }, { signal });
-  const client = new Millrace({ endpoint: url, apiKey: key.secret, organization });
+  const client = new Millrace({ endpoint: url, apiKey: key.secret, organization, retry });
   output.note(`   ${username} is the first ADMIN of ${organization}`);
 
   step('2. Declare topics, and deploy a task that reads one and publishes to the other');
@@ -120,14 +122,13 @@ export async function tour({ url, dataDirectory, events, output, signal }: Tour)
     keyPath: '/user',
     idPath: '/id',
     batchSize: 2000,
+    onProgress: ({ accepted }) => bar.update(accepted, events),
     signal,
   });
   const started = performance.now();
   try {
-    for (const visit of visits(events, Date.now())) {
-      await publisher.publish(visit);
-      bar.update(publisher.totals.accepted, events);
-    }
+    bar.update(0, events);
+    for (const visit of visits(events, Date.now())) await publisher.publish(visit);
     await publisher.flush();
   } finally {
     bar.end();
