@@ -78,6 +78,18 @@ describe('a message', { concurrency: true, timeout: 120_000 }, () => {
       }
     });
 
+    it('is refused when it is declared to be in another encoding than UTF-8', async () => {
+      for (const type of [
+        'application/json; charset=utf-16',
+        'application/json;charset="latin1"',
+        'application/octet-stream; charset=utf-16le',
+      ]) {
+        const answer = await publish(publisher, 'typed', '{"a":1}', key, { 'content-type': type });
+        assert.deepEqual(refusal(answer), [415, 'MEDIA_TYPE_NOT_SUPPORTED'], type);
+        assert.match(answer.body.detail, /in UTF-8/);
+      }
+    });
+
     it('is refused when it is JSON and no object', async () => {
       for (const body of ['[]', '[{"a":1}]', '"text"', '1', 'null', 'true', ' [ ] ']) {
         for (const headers of [json, { 'content-type': 'application/octet-stream' }, {}]) {

@@ -183,6 +183,23 @@ describe('state', { concurrency: true, timeout: 120_000 }, () => {
       assert.equal((await get(['large'])).body.version, 1);
     });
 
+    it('has as much room for clients that escape what is not ASCII, or everything', async () => {
+      const escaped = (text: string) =>
+        text.replace(/./gs, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+      const { limits } = contract;
+      const most = limits.stateAttributesBytes - '{"t":""}'.length;
+      for (const text of ['é'.repeat(most / 2), 'x'.repeat(most), '\u0001'.repeat(Math.floor(most / 6))]) {
+        const body = `{"keyParts":["escaped"],"attributes":{"t":"${escaped(text)}"}}`;
+        const answer = await send('upsertState', body);
+        assert.equal(answer.status, 200, answer.text.slice(0, 200));
+        assert.ok((await get(['escaped'])).body.attributes.t === text);
+      }
+      const body = `{"keyParts":["escaped"],"attributes":{"t":"${escaped('x'.repeat(most + 1))}"}}`;
+      const answer = await send('upsertState', body);
+      assert.deepEqual([answer.status, answer.body.code], [413, 'BODY_TOO_LARGE']);
+      assert.match(answer.body.detail, new RegExp(`\\b${limits.stateAttributesBytes} bytes`));
+    });
+
     it('is refused when JSON would lose a part of it', async () => {
       const number = await send('upsertState', '{"keyParts":["lost"],"attributes":{"a":[1e999]}}');
       assert.deepEqual([number.status, pointers(number.body)], [400, ['/attributes/a/0']]);

@@ -130,6 +130,56 @@ describe('deploying tasks', { timeout: 170_000 }, () => {
     assert.deepEqual([foreign.status, foreign.body.errors?.[0]?.pointer], [400, '/codeUrl']);
   });
 
+  it('are closed to a circle by no change of topics', async () => {
+    const { url, token, organizationName } = deployer;
+    const wired = { inputQueueNames: ['a1'], outputQueueNames: ['b1'] };
+    assert.equal(await deployed(deployer, 'forward', echo, wired), '1');
+    const path = { organizationName, topicName: 'b1' };
+    const back = { token, path, body: { streams: [{ name: 'a1' }] } };
+    const refused = await call(url, 'updateTopic', back);
+    assert.deepEqual([refused.status, refused.body.code], [409, 'TASK_CYCLE']);
+    assert.match(refused.body.detail, /task forward -> topic b1 -> stream a1 -> task forward/);
+    const body = { allowUndefined: true, topic: { streams: [{ name: 'a1' }] } };
+    const undefinedTopic = await call(url, 'updateDefaultTopic', { token, path, body });
+    assert.deepEqual([undefinedTopic.status, undefinedTopic.body.code], [409, 'TASK_CYCLE']);
+    const own = { token, path: { organizationName, topicName: 'x' } };
+    assert.equal((await call(url, 'updateTopic', { ...own, body: {} })).status, 200);
+    assert.equal(
+      await deployed(deployer, 'own', echo, { inputQueueNames: ['x'], outputQueueNames: ['x'] }),
+      '1',
+    );
+    const deleted = await call(url, 'deleteTopic', own);
+    assert.deepEqual([deleted.status, deleted.body.code], [409, 'TASK_CYCLE']);
+    await onTask(deployer, 'delete', 'own');
+    await onTask(deployer, 'delete', 'forward');
+    assert.equal((await call(url, 'deleteTopic', own)).status, 200);
+    assert.equal((await call(url, 'updateTopic', back)).status, 200);
+  });
+
+  it('have versions of one spelling, and another is none of theirs', async () => {
+    await deployed(deployer, 'spelled', echo);
+    const activate = (taskId: string, version: string) =>
+      onTask(deployer, 'activateVersion', taskId, version);
+    for (const version of ['01', '2', '0', 'x', '1.0', '+1', '-1', '99999999999', 'latest']) {
+      const answer = await activate('spelled', version);
+      assert.deepEqual([answer.status, answer.body.code], [404, 'VERSION_NOT_FOUND'], version);
+    }
+    assert.equal((await activate('spelled', '1')).status, 200);
+    assert.equal((await activate('spelled', '')).status, 400);
+    assert.equal((await activate('absent', 'x')).body.code, 'TASK_NOT_FOUND');
+  });
+
+  it('may have an environment as large as there may be', async () => {
+    const names = Array.from({ length: 100 }, (_value, index) => `NAME_${index}`);
+    const environment = Object.fromEntries(names.map((name) => [name, 'x'.repeat(4096)]));
+    const code = {
+      'index.mjs': `export const handler = () =>
+        Object.entries(process.env).filter(([name, value]) => name.startsWith('NAME_') && value.length === 4096).length;`,
+    };
+    assert.equal(await deployed(deployer, 'large', code, { environment }), '1');
+    assert.equal((await invoke(deployer, 'large', {})).body.result, 100);
+  });
+
   it('are listed in pages', async () => {
     const { url, token, organizationName } = deployer;
     for (const taskId of ['b', 'a', 'c']) await deployed(deployer, taskId, echo, { switchToNow: false });

@@ -279,6 +279,10 @@ describe('topics', { concurrency: true, timeout: 120_000 }, () => {
         const answer = await topics.set(name, {});
         assert.equal(answer.status, 400, name);
         assert.deepEqual(pointers(answer), ['/path/topicName'], name);
+        assert.match(
+          answer.body.detail,
+          /\/path\/topicName must be 1 to 128 letters, digits, dots, - or _, /,
+        );
         assert.equal((await topics.publish(name)).status, 400, name);
         const stream = await topics.set('fine', { streams: [{ name }] });
         assert.deepEqual(pointers(stream), ['/streams/0/name'], name);

@@ -271,6 +271,19 @@ test('no pattern takes long over hostile text', () => {
   }
 });
 
+test('every pattern says in words what it asks for, as the end of a sentence', () => {
+  const bodies = operations.map(({ body }) => body).filter((body) => body !== undefined && 'schema' in body);
+  const parameters = operations.map((operation) => operation.parameters);
+  for (const schema of schemasWithin([bodies, parameters])) {
+    if (schema.pattern === undefined && schema.patternProperties === undefined) continue;
+    const words = schema[names.patternWords];
+    // Objects that take any name at all have nothing to say about it.
+    if (schema.patternProperties !== undefined && schema.additionalProperties !== false) continue;
+    assert.ok(typeof words === 'string', JSON.stringify(schema));
+    assert.match(words, /^must .*[^.]$/);
+  }
+});
+
 test('names follow their rules', () => {
   const cases: readonly (readonly [TSchema, readonly string[], readonly string[]])[] = [
     [
@@ -303,4 +316,9 @@ test('environment variables of a task have names that a process can have', () =>
   assert.ok(validator.Check({ ...body, environment: { REGION: 'eu' } }));
   assert.ok(!validator.Check({ ...body, environment: { '1REGION': 'eu' } }));
   assert.ok(!validator.Check({ ...body, environment: { 'RE=GION': 'eu' } }));
+});
+
+test('what is missing is said before how to mend it', () => {
+  assert.match(problems.SCHEMA_NOT_FOUND.explanation, /^The topic has no schema yet\. Upload one /);
+  assert.match(problems.CREDENTIAL_MISSING.explanation, /^The request has no credential, .*\. Send /);
 });

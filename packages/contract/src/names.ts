@@ -43,7 +43,7 @@ export const Identifier = Type.String({
 export const Username = Type.String({
   pattern: '^(?!\\.{1,2}$)(?!.*\\p{Default_Ignorable_Code_Point})[\\p{L}\\p{M}\\p{N}\\p{P}\\p{S}]{1,128}$',
   [patternWords]:
-    'must be 1 to 128 letters, digits and punctuation marks without white space, and more than one or two dots',
+    'must be 1 to 128 letters, digits and punctuation marks without white space, and not just one or two dots',
   description: '1 to 128 letters, digits and punctuation, no white space; unique without regard to case.',
 });
 

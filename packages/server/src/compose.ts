@@ -64,6 +64,7 @@ import { TopicStores } from './state/topic-stores.ts';
 import { openExecution } from './tasks/execution/open.ts';
 import { TaskLogs } from './tasks/logs/task-logs.ts';
 import { taskService } from './tasks/task-service.ts';
+import { cycleOfTopics } from './tasks/wiring.ts';
 import { Topics } from './topics/topics.ts';
 
 export interface Environment {
@@ -167,7 +168,7 @@ export async function compose(environment: Environment): Promise<Service> {
   };
   const keys = new ApiKeys({ database, clock, random, log, most: settings.limits.apiKeys });
   const organizations = new Organizations({ database, clock, random, keys });
-  const topics = new Topics(database, clock);
+  const topics = new Topics(database, clock, cycleOfTopics);
   const events = await openSqliteEventLog({ directory: settings.dataDirectory, clock, onFatal });
   const nodeId = await nodeIdOf(settings.dataDirectory, random);
   const runner = new ConsumerRunner({

@@ -271,7 +271,7 @@ export function readSettings(
   for (const name of Object.keys(environment)) {
     if (!name.startsWith('MILLRACE_') || clientNames.has(name)) continue;
     if (!known.has(name) && !known.has(name.replace(/_FILE$/, ''))) {
-      refusals.push(`${name} is not a setting of Millrace${suggestion(name, known)}.`);
+      refusals.push(`${name} is not a setting of Millrace${suggestion(name, known)}`);
     }
   }
 
@@ -358,7 +358,7 @@ function suggestion(name: string, known: ReadonlySet<string>): string {
   const close = [...known].find(
     (candidate) => candidate.replaceAll('_', '') === wanted || distance(candidate, name) <= 2,
   );
-  return close === undefined ? '' : `; did you mean ${close}`;
+  return close === undefined ? '.' : `; did you mean ${close}?`;
 }
 
 /** Edits that turn one word into the other. */

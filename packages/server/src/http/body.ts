@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Operation } from '@millrace/contract';
+import { isUtf8 } from '../platform/media-type.ts';
 import { type Problem, problem } from '../platform/problem.ts';
 
 /** Decodes strictly: bytes that are no UTF-8 are refused instead of being replaced in silence. */
@@ -21,11 +22,6 @@ export function checkMediaType(operation: Operation, headers: IncomingHttpHeader
   const wanted = accepted.join(' or ');
   const given = mediaType === '' ? 'none' : mediaType.slice(0, 100);
   return problem('MEDIA_TYPE_NOT_SUPPORTED', `The content type must be ${wanted} in UTF-8, and is ${given}.`);
-}
-
-function isUtf8(header: string | undefined): boolean {
-  const charset = /;\s*charset\s*=\s*"?([^";\s]+)/i.exec(header ?? '')?.[1];
-  return charset === undefined || /^(utf-?8|us-ascii)$/i.test(charset);
 }
 
 /** Reads the JSON document of a body. An empty body counts as `{}` where the contract lets it be left out. */

@@ -3,6 +3,7 @@ import type { Limits } from '@millrace/contract';
 import type { AppendEntry, EventLog } from '../events/events.ts';
 import { partitionOf } from '../events/partition.ts';
 import type { Clock } from '../platform/clock.ts';
+import { isUtf8 } from '../platform/media-type.ts';
 import { Problem, problem } from '../platform/problem.ts';
 import { type Random, randomBase62 } from '../platform/random.ts';
 import type { ResolvedTopic, Topics } from '../topics/topics.ts';
@@ -101,7 +102,10 @@ export class Ingest {
   ): Promise<Published | Problem> {
     if (topic === undefined) return Promise.resolve(noSuchTopic(publication.topicName));
     const mediaType = mediaTypeOf(publication.mediaType);
-    if (holdsObjects(topic) && !jsonTypes.has(mediaType)) return Promise.resolve(notJson(mediaType));
+    if (holdsObjects(topic)) {
+      if (!jsonTypes.has(mediaType)) return Promise.resolve(notJson(mediaType));
+      if (!isUtf8(publication.mediaType)) return Promise.resolve(notUtf8(publication.mediaType));
+    }
     const sent = decompress(publication, this.#limits.messageBytes);
     if (!(sent instanceof Promise)) return this.#append(topic, mediaType, publication, given, sent);
     return sent.then((body) => this.#append(topic, mediaType, publication, given, body));
@@ -258,6 +262,11 @@ function noSuchTopic(topicName: string): Problem {
 
 function notJson(mediaType: string): Problem {
   const detail = `This topic takes JSON objects: send application/json instead of ${mediaType.slice(0, 100)}.`;
+  return problem('MEDIA_TYPE_NOT_SUPPORTED', detail);
+}
+
+function notUtf8(contentType: string | undefined): Problem {
+  const detail = `This topic takes JSON in UTF-8, and the content type is ${contentType?.slice(0, 100)}.`;
   return problem('MEDIA_TYPE_NOT_SUPPORTED', detail);
 }
 

@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import type { Catalog } from './catalog.ts';
-import { systemColumns, typeName } from './columns.ts';
+import { sqlType, systemColumns, typeName } from './columns.ts';
 import type { OrganizationReference } from './files.ts';
 import { pathInOrganization } from './keys.ts';
 import { type LocalFiles, LocalFilesFullError } from './local-files.ts';
@@ -10,7 +10,8 @@ import { LakeUnavailableError } from './unavailable.ts';
 /** A table as SQL sees it. */
 export interface TableDescription {
   readonly name: string;
-  readonly columns: readonly { readonly name: string; readonly type: string }[];
+  /** Each type as people read it, and as the engine takes it. */
+  readonly columns: readonly { readonly name: string; readonly type: string; readonly sqlType: string }[];
 }
 
 /** How to read a table, at one moment. */
@@ -50,7 +51,11 @@ export class LakeTables {
     const tables = await this.#catalog.tables(organization.id);
     return tables.map(({ topicName, columns }) => ({
       name: topicName,
-      columns: [...columns, ...systemColumns].map(({ name, type }) => ({ name, type: typeName(type) })),
+      columns: [...columns, ...systemColumns].map(({ name, type }) => ({
+        name,
+        type: typeName(type),
+        sqlType: sqlType(type),
+      })),
     }));
   }
 

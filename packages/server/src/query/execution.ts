@@ -113,7 +113,10 @@ export class Execution {
   #jobTable({ organization, signal }: Task, name: string, table: TableDescription): JobTable {
     return {
       name,
-      columns: table.columns,
+      columns: table.columns.map(({ name: column, type, sqlType }) => ({
+        name: column,
+        type: sqlType ?? type,
+      })),
       scan: async (range) => {
         const scan = await this.#options.lake.scan(organization, table.name, signal, range);
         if (scan === undefined) throw new Error(`the table of ${table.name} is gone`);

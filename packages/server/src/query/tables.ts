@@ -7,7 +7,15 @@ export interface OrganizationReference {
 
 export interface TableDescription {
   readonly name: string;
-  readonly columns: readonly { readonly name: string; readonly type: string }[];
+  readonly columns: readonly DescribedColumn[];
+}
+
+export interface DescribedColumn {
+  readonly name: string;
+  /** As people read it. */
+  readonly type: string;
+  /** As the engine takes it, where that differs: a field of a type may be called like a word of SQL. */
+  readonly sqlType?: string;
 }
 
 /** What queries need of the lake. */

@@ -28,11 +28,15 @@ export function findCycle(
   for (const task of tasks) {
     for (const stream of task.inputs) readers.set(stream, [...(readers.get(stream) ?? []), task]);
   }
+  // What is behind a task or a stream is looked at once, by the shortest way there.
   const seen = new Set<string>();
+  const followed = new Set<string>();
   const waiting: Step[] = [{ task: start, path: [`task ${start.taskId}`] }];
   for (const { task, path } of waiting) {
     for (const topic of task.outputs) {
       for (const stream of streamsOf(topic)) {
+        if (followed.has(stream)) continue;
+        followed.add(stream);
         for (const reader of readers.get(stream) ?? []) {
           const next = [...path, `topic ${topic}`, `stream ${stream}`, `task ${reader.taskId}`];
           if (reader.taskId === start.taskId) return next;
@@ -42,6 +46,26 @@ export function findCycle(
         }
       }
     }
+  }
+  return undefined;
+}
+
+/**
+ * Looks for a task that would feed itself once topics feed other streams than before. Only what a topic
+ * feeds beside what it fed can close a circle, so a change that opens one is never refused.
+ */
+export function findClosedCycle(
+  tasks: readonly Wiring[],
+  before: (topicName: string) => readonly string[],
+  after: (topicName: string) => readonly string[],
+): readonly string[] | undefined {
+  for (const task of tasks) {
+    const feedsMore = task.outputs.some((topic) => {
+      const fed = new Set(before(topic));
+      return after(topic).some((stream) => !fed.has(stream));
+    });
+    const path = feedsMore ? findCycle(task, tasks, after) : undefined;
+    if (path !== undefined) return path;
   }
   return undefined;
 }

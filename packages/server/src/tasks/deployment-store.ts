@@ -67,6 +67,43 @@ export async function claimUpload(
   return result.numUpdatedRows > 0n;
 }
 
+/** Uploads of a task that nobody deployed, without the newest ones. */
+export async function listEarlierUploads(
+  queries: Queries,
+  address: TaskAddress,
+  newest: number,
+  limit: number,
+): Promise<string[]> {
+  const rows = await queries
+    .selectFrom('task_deployments')
+    .select('session_id')
+    .where('organization_id', '=', address.organizationId)
+    .where('task_id', '=', address.taskId)
+    .where('status', '=', 'UPLOAD')
+    .orderBy('changed_at', 'desc')
+    .orderBy('session_id')
+    .limit(limit)
+    .offset(newest)
+    .execute();
+  return rows.map((row) => row.session_id);
+}
+
+/** Ends an upload that nobody deployed. False when somebody is deploying it by now. */
+export async function dropUpload(
+  queries: Queries,
+  sessionId: string,
+  error: string,
+  changedAt: number,
+): Promise<boolean> {
+  const result = await queries
+    .updateTable('task_deployments')
+    .set({ status: 'FAILED', error, changed_at: changedAt })
+    .where('session_id', '=', sessionId)
+    .where('status', '=', 'UPLOAD')
+    .executeTakeFirst();
+  return result.numUpdatedRows > 0n;
+}
+
 /** Notes the key that was made for a deployment, so that it can be revoked if the process ends now. */
 export async function noteKey(queries: Queries, sessionId: string, keyId: string): Promise<void> {
   await queries

@@ -3,6 +3,7 @@ import { Problem, problem } from '../platform/problem.ts';
 import { randomId } from '../platform/random.ts';
 import { endDeployment, noteKey } from './deployment-store.ts';
 import { beginUpdate, deployed, failed } from './life-cycle.ts';
+import { clearUp, type RetiredVersions, retireOldVersions } from './old-versions.ts';
 import type { TaskParts } from './parts.ts';
 import { keyPlace } from './runnable.ts';
 import type { VersionSettings } from './settings.ts';
@@ -52,10 +53,11 @@ export class Deployment {
       keyId = version.keyId;
       const flaw = await tryVersion(this.#parts, this.#gate, organization, address.taskId, version);
       if (flaw !== undefined) return await this.#fail(keyId, flaw);
-      const made = await this.#finish(version);
-      if (made instanceof Problem) return await this.#fail(keyId, made);
+      const finished = await this.#finish(version);
+      if (finished instanceof Problem) return await this.#fail(keyId, finished);
       await this.#parts.runs.changed(address);
-      return versionAnswer(address.taskId, made);
+      await clearUp(this.#parts, address, finished.retired);
+      return versionAnswer(address.taskId, finished.made);
     } catch (error) {
       const { log, stopping } = this.#parts;
       if (!stopping.aborted)
@@ -92,12 +94,12 @@ export class Deployment {
   }
 
   /** Makes the version exist. The number is given now: another node may have been faster. */
-  async #finish(version: Version): Promise<Version | Problem> {
+  async #finish(version: Version): Promise<{ made: Version; retired: RetiredVersions } | Problem> {
     const { database, clock, topics } = this.#parts;
     const { address, sessionId, settings, description, isSwitch } = this.#order;
-    const document = await topics.get(address.organizationId);
     return database.transaction(async (transaction) => {
-      // Once more: another task may have closed the circle meanwhile.
+      // Once more: another task or a topic may have closed the circle meanwhile.
+      const document = await topics.read(transaction, address.organizationId);
       const cycle = await cycleOf(transaction, document, address, settings);
       if (cycle !== undefined) return problem('TASK_CYCLE', cycle);
       const task = await this.#findOrMake(transaction);
@@ -106,8 +108,9 @@ export class Deployment {
       if (!(await endDeployment(transaction, sessionId, outcome, clock.now())))
         return problem('SESSION_USED');
       await insertVersion(transaction, address, made, clock.now());
-      await changeTask(transaction, task, deployed(task, made.number, isSwitch), clock.now());
-      return made;
+      const change = deployed(task, made.number, isSwitch);
+      await changeTask(transaction, task, change, clock.now());
+      return { made, retired: await retireOldVersions(this.#parts, transaction, task, change.activeVersion) };
     });
   }
 

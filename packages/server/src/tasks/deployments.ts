@@ -7,9 +7,11 @@ import { Deployment, endUnsuccessfully } from './deployment.ts';
 import {
   claimUpload,
   deleteDeployment,
+  dropUpload,
   findDeployment,
   insertUpload,
   listDeploying,
+  listEarlierUploads,
   listOld,
 } from './deployment-store.ts';
 import { type TaskParts, turnOf } from './parts.ts';
@@ -27,6 +29,8 @@ const sessionMilliseconds = 24 * 60 * 60_000;
 /** A deployment that is longer under way belongs to a node that is gone. */
 export const lostMilliseconds = 30 * 60_000;
 const sweptAtOnce = 100;
+/** The uploads of a task that wait to be deployed; more are a sign that nobody will. */
+const keptUploads = 20;
 
 /** Names in the environment of a task that are the service's to set. */
 const reservedNames = /^(?:AWS_LAMBDA_|LAMBDA_|MILLRACE_|dataspray_|_HANDLER$)/;
@@ -54,7 +58,9 @@ export class Deployments {
       expiresAt: clock.now() + uploadMilliseconds,
       contentLength: request.contentLengthBytes,
     });
-    await insertUpload(database.query, { organizationId, taskId: request.taskId }, sessionId, clock.now());
+    const address: TaskAddress = { organizationId, taskId: request.taskId };
+    await this.#dropEarlier(address);
+    await insertUpload(database.query, address, sessionId, clock.now());
     return { sessionId, presignedUrl: signed.url, codeUrl: codeUrlOf(sessionId) };
   }
 
@@ -118,6 +124,19 @@ export class Deployments {
     for (const old of await listOld(database.query, before, sweptAtOnce)) {
       if (old.status !== 'SUCCESS') await code.delete(old.organizationId, old.sessionId);
       await deleteDeployment(database.query, old.sessionId);
+    }
+  }
+
+  /** Makes room for one more upload: of those that nobody deployed a task keeps the newest. */
+  async #dropEarlier(address: TaskAddress): Promise<void> {
+    const { database, clock, code } = this.#parts;
+    const earlier = await listEarlierUploads(database.query, address, keptUploads - 1, sweptAtOnce);
+    const reason = `There were ${keptUploads} newer uploads of this task. Upload the code again.`;
+    // The URL may be good for as long, so the sweep that forgets the session has another look at its code.
+    const forgottenAfter = clock.now() + uploadMilliseconds - sessionMilliseconds;
+    for (const sessionId of earlier) {
+      const isDropped = await dropUpload(database.query, sessionId, reason, forgottenAfter);
+      if (isDropped) await code.delete(address.organizationId, sessionId);
     }
   }
 

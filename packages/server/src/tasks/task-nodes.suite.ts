@@ -65,7 +65,7 @@ export function taskNodesSuite(engine: string, open: OpenDatabase): void {
           good(await site.deploy(one, taskId));
           good(await site.deploy(one, taskId, undefined, { switchToNow: false }));
           const [activated, paused] = await Promise.all([
-            one.tasks.activate(site.owner, taskId, 2),
+            one.tasks.activate(site.owner, taskId, '2'),
             other.tasks.pause(site.addressOf(taskId)),
           ]);
           good(activated);

@@ -26,6 +26,7 @@ import type { DeployRequest } from './settings.ts';
 import { type TaskService, taskService } from './task-service.ts';
 import type { TaskStatus, TaskVersion } from './task-status.ts';
 import type { OrganizationReference } from './version.ts';
+import { cycleOfTopics } from './wiring.ts';
 
 export type OpenDatabase = () => Promise<{ database: Database; close(): Promise<void> }>;
 
@@ -100,7 +101,7 @@ export function taskSite(open: OpenDatabase) {
       log: silentLog,
       most: 500,
     });
-    const topics = new Topics(database, systemClock);
+    const topics = new Topics(database, systemClock, cycleOfTopics);
     const execution = inProcessExecution();
     const logs = new TaskLogs({ database, clock: systemClock, log: silentLog });
     const runner = new ConsumerRunner({

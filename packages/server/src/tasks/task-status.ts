@@ -11,6 +11,11 @@ export function versionAnswer(
   return { taskId, version: String(number), description };
 }
 
+/** The number of a version by its name, which is written in one way only; undefined when it names none. */
+export function versionNumber(name: string): number | undefined {
+  return /^[1-9][0-9]{0,8}$/.test(name) ? Number(name) : undefined;
+}
+
 /** How a task is shown. `trouble` is what keeps its processes from staying up now. */
 export function statusAnswer(
   { taskId }: Pick<TaskAddress, 'taskId'>,

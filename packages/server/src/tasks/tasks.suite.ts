@@ -62,8 +62,15 @@ export function tasksSuite(engine: string, open: OpenDatabase): void {
         status: waiting,
         versions: [{ taskId: 'enrich', version: '1', description: 'first' }],
       });
-      assert.equal(refusal(await node.tasks.activate(site.owner, 'enrich', 2)).code, 'VERSION_NOT_FOUND');
-      const active = good(await node.tasks.activate(site.owner, 'enrich', 1));
+      for (const name of ['2', '01', '0', '1.0', ' 1', 'x', '999999999999', '1e0']) {
+        const unknown = refusal(await node.tasks.activate(site.owner, 'enrich', name));
+        assert.deepEqual(
+          [unknown.code, unknown.detail],
+          ['VERSION_NOT_FOUND', `The task has no version ${name}.`],
+        );
+      }
+      assert.equal(refusal(await node.tasks.activate(site.owner, 'none', 'x')).code, 'TASK_NOT_FOUND');
+      const active = good(await node.tasks.activate(site.owner, 'enrich', '1'));
       assert.deepEqual([active.status, active.version], ['RUNNING', '1']);
     });
 
@@ -144,9 +151,9 @@ export function tasksSuite(engine: string, open: OpenDatabase): void {
       // The copy of another node: it has to fetch the code, which is gone.
       const other = await site.start('n2');
       for (const { key } of keys.objects) await site.objects.delete(key);
-      const failed = good(await other.tasks.activate(site.owner, 'enrich', 2));
+      const failed = good(await other.tasks.activate(site.owner, 'enrich', '2'));
       assert.deepEqual([failed.version, failed.lastUpdateStatus], ['1', 'FAILED']);
-      const activated = good(await node.tasks.activate(site.owner, 'enrich', 2));
+      const activated = good(await node.tasks.activate(site.owner, 'enrich', '2'));
       assert.deepEqual([activated.version, activated.lastUpdateStatus], ['2', 'SUCCESSFUL']);
     });
 
@@ -205,7 +212,7 @@ export function tasksSuite(engine: string, open: OpenDatabase): void {
         await node.tasks.versions(address),
         await node.tasks.pause(address),
         await node.tasks.resume(address),
-        await node.tasks.activate(site.owner, 'enrich', 1),
+        await node.tasks.activate(site.owner, 'enrich', '1'),
         await node.deadLetters.list(address, undefined, 10),
         await node.deadLetters.redrive(address, undefined),
         await node.deadLetters.purge(address),
@@ -288,7 +295,7 @@ export function tasksSuite(engine: string, open: OpenDatabase): void {
       // Not active, so it closes no circle until somebody activates it.
       good(await wired('c', 'z', 'p'));
       good(await node.topics.setTopic(site.owner.id, 'x', { streams: [{ name: 'x' }] }, undefined));
-      const closed = good(await node.tasks.activate(site.owner, 'c', 1));
+      const closed = good(await node.tasks.activate(site.owner, 'c', '1'));
       assert.deepEqual([closed.version, closed.lastUpdateStatus], ['2', 'FAILED']);
       assert.match(closed.lastUpdateStatusReason ?? '', /would feed itself/);
     });

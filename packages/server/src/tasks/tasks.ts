@@ -6,7 +6,13 @@ import { crowded, lostMilliseconds } from './deployments.ts';
 import { beginUpdate, cutOff, failed, paused, resumed, switched } from './life-cycle.ts';
 import { type TaskParts, turnOf } from './parts.ts';
 import { consumerIdOf } from './task-run.ts';
-import { statusAnswer, type TaskStatus, type TaskVersion, versionAnswer } from './task-status.ts';
+import {
+  statusAnswer,
+  type TaskStatus,
+  type TaskVersion,
+  versionAnswer,
+  versionNumber,
+} from './task-status.ts';
 import {
   changeTask,
   deleteTask,
@@ -16,6 +22,7 @@ import {
   listTasks,
   listUpdating,
   listVersions,
+  type Queries,
   type Task,
   type TaskAddress,
   type TaskChange,
@@ -71,27 +78,29 @@ export class Tasks {
   }
 
   /** Makes a version the active one, if it can run; if it cannot, everything stays as it is. */
-  activate(
-    organization: OrganizationReference,
-    taskId: string,
-    number: number,
-  ): Promise<TaskStatus | Problem> {
+  activate(organization: OrganizationReference, taskId: string, name: string): Promise<TaskStatus | Problem> {
     const address: TaskAddress = { organizationId: organization.id, taskId };
     return this.#inTurn(address, async () => {
       const { database, nodeId } = this.#parts;
-      const version = await findVersion(database.query, address, number);
+      const number = versionNumber(name);
+      const version = number === undefined ? undefined : await findVersion(database.query, address, number);
       const begun = await this.#change(address, (task) =>
-        version === undefined || task.activeVersion === number ? {} : beginUpdate(task, nodeId, true),
+        version === undefined || task.activeVersion === version.number ? {} : beginUpdate(task, nodeId, true),
       );
       if (begun === undefined) return problem('TASK_NOT_FOUND');
       if (version === undefined) {
-        return problem('VERSION_NOT_FOUND', `The task has no version ${number}.`);
+        return problem('VERSION_NOT_FOUND', `The task has no version ${name}.`);
       }
-      if (begun.activeVersion !== number) {
-        const reason = await this.#tryActivation(organization, address, version);
-        await this.#change(address, (task) =>
-          reason === undefined ? switched(task, number) : failed(task, reason),
-        );
+      if (begun.activeVersion !== version.number) {
+        const flaw = await this.#tryActivation(organization, address, version);
+        await this.#change(address, async (task, transaction) => {
+          // Once more: another task or a topic may have closed the circle meanwhile.
+          const reason =
+            flaw ??
+            (await this.#cycleOf(transaction, address, version)) ??
+            (await goneMeanwhile(transaction, address, version));
+          return reason === undefined ? switched(task, version.number) : failed(task, reason);
+        });
         await this.#parts.runs.changed(address);
       }
       return this.status(address);
@@ -166,12 +175,10 @@ export class Tasks {
     address: TaskAddress,
     version: Version,
   ): Promise<string | undefined> {
-    const { database, topics, execution, log } = this.#parts;
-    const { settings } = version;
-    const missing = execution.refusal ?? execution.missing(settings.runtime);
+    const { database, execution, log } = this.#parts;
+    const missing = execution.refusal ?? execution.missing(version.settings.runtime);
     if (missing !== undefined) return missing;
-    const document = await topics.get(address.organizationId);
-    const cycle = await cycleOf(database.query, document, address, settings);
+    const cycle = await this.#cycleOf(database.query, address, version);
     if (cycle !== undefined) return cycle;
     try {
       const flaw = await tryVersion(this.#parts, this.#gate, organization, address.taskId, version);
@@ -182,13 +189,21 @@ export class Tasks {
     }
   }
 
+  async #cycleOf(queries: Queries, address: TaskAddress, version: Version): Promise<string | undefined> {
+    const document = await this.#parts.topics.read(queries, address.organizationId);
+    return cycleOf(queries, document, address, version.settings);
+  }
+
   /** Changes the row of a task, and answers what it is then; undefined when there is no such task. */
-  #change(address: TaskAddress, change: (task: Task) => TaskChange): Promise<Task | undefined> {
+  #change(
+    address: TaskAddress,
+    change: (task: Task, transaction: Queries) => TaskChange | Promise<TaskChange>,
+  ): Promise<Task | undefined> {
     const { database, clock } = this.#parts;
     return database.transaction(async (transaction) => {
       const task = await findTask(transaction, address);
       if (task === undefined) return undefined;
-      const changes = change(task);
+      const changes = await change(task, transaction);
       if (Object.keys(changes).length > 0) await changeTask(transaction, task, changes, clock.now());
       return { ...task, ...changes };
     });
@@ -198,4 +213,10 @@ export class Tasks {
     const { turns } = this.#parts;
     return turns.isCrowded(turnOf(address)) ? crowded() : turns.take(turnOf(address), work);
   }
+}
+
+/** A deployment on another node may have found that the version is one too many. */
+async function goneMeanwhile(queries: Queries, address: TaskAddress, { number }: Version) {
+  const isThere = (await findVersion(queries, address, number)) !== undefined;
+  return isThere ? undefined : `The version ${number} was deleted meanwhile.`;
 }

@@ -1,4 +1,6 @@
+import type { Kysely } from 'kysely';
 import type { Database } from '../database/database.ts';
+import type { Schema } from '../database/schema.ts';
 import { LoadingCache } from '../platform/cache.ts';
 import type { Clock } from '../platform/clock.ts';
 import { type FieldError, Problem, problem } from '../platform/problem.ts';
@@ -10,6 +12,17 @@ export interface ResolvedTopic {
   readonly routes: { readonly streams: readonly string[]; readonly lake: boolean; readonly store: boolean };
   readonly definition: TopicDefinition;
 }
+
+/**
+ * Judges a change of the topics by what others make of them, within the transaction of the change: undefined
+ * lets it through.
+ */
+export type TopicsJudge = (
+  queries: Kysely<Schema>,
+  organizationId: string,
+  present: TopicsDocument,
+  next: TopicsDocument,
+) => Promise<Problem | undefined>;
 
 interface Known {
   readonly document: TopicsDocument;
@@ -26,11 +39,13 @@ const rememberedDeletionMilliseconds = 90 * 86_400_000;
 export class Topics {
   readonly #database: Database;
   readonly #clock: Clock;
+  readonly #judge: TopicsJudge;
   readonly #known: LoadingCache<Known>;
 
-  constructor(database: Database, clock: Clock) {
+  constructor(database: Database, clock: Clock, judge: TopicsJudge = async () => undefined) {
     this.#database = database;
     this.#clock = clock;
+    this.#judge = judge;
     this.#known = new LoadingCache({
       load: async (id) => ({ document: await readTopics(database.query, id), resolved: new Map() }),
       clock,
@@ -46,6 +61,11 @@ export class Topics {
 
   async get(organizationId: string): Promise<TopicsDocument> {
     return (await this.#load(organizationId)).document;
+  }
+
+  /** The definitions as a transaction sees them, for what must not be decided on yesterday's. */
+  read(queries: Kysely<Schema>, organizationId: string): Promise<TopicsDocument> {
+    return readTopics(queries, organizationId);
   }
 
   /** Is told of organizations whose topics have changed; `missed` is called when some may have been missed. */
@@ -134,6 +154,8 @@ export class Topics {
       }
       const changed = change(present);
       if (changed instanceof Problem) return changed;
+      const refusal = await this.#judge(transaction, organizationId, present, changed);
+      if (refusal !== undefined) return refusal;
       const next = { ...changed, version: present.version + 1 };
       await writeTopics(transaction, organizationId, next);
       return next;

@@ -30,7 +30,7 @@ describe('the file of a handler', () => {
     );
     assert.match(find(['folder/index.js'], 'index.handler', 'NODEJS20_X'), /it has no file/);
     assert.match(find(['app.js'], 'app.handler', 'PYTHON3'), /any of app.py, app\/__init__.py/);
-    assert.match(find(['a/B.class'], 'a.C::run', 'JAVA21'), /it has no file a\/C\.class/);
+    assert.match(find(['a/B.class'], 'a.C::run', 'JAVA21'), /it has no file a\/C\.class\.$/);
   });
 
   it('is refused when the handler does not name one', () => {
@@ -63,6 +63,16 @@ describe('the file of a handler', () => {
     assert.equal(find(['Handler.class'], 'Handler', 'JAVA21'), 'Handler.class');
     assert.equal(find(['lib/code.jar'], 'com.a.Handler', 'JAVA21'), 'lib/code.jar');
     assert.equal(find(['code.jar'], 'com.a.Handler', 'JAVA21'), 'code.jar');
+  });
+
+  it('is no source for Java, and whoever packs one is told to compile it', () => {
+    for (const path of ['Work.java', 'src/shop/Work.java']) {
+      assert.match(
+        find([path], 'shop.Work::run', 'JAVA21'),
+        /it has no file shop\/Work\.class\. Sources are not compiled here: run javac/,
+      );
+    }
+    assert.equal(find(['Work.java', 'shop/Work.class'], 'shop.Work', 'JAVA21'), 'shop/Work.class');
   });
 
   it('is the bootstrap of a runtime that is provided, which must be executable', () => {

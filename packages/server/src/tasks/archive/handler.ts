@@ -56,7 +56,11 @@ function findJava(archive: Pick<Archive, 'files'>, handler: string): { file: str
   if ('file' in found) return found;
   // What is inside a jar is left to the runtime, which reads it anyway.
   const jar = archive.files.find((file) => /^(?:lib\/)?[^/]+\.jar$/.test(file.path));
-  return jar === undefined ? found : { file: jar.path };
+  if (jar !== undefined) return { file: jar.path };
+  const source = archive.files.find((file) => file.path.endsWith('.java'));
+  if (source === undefined) return found;
+  const advice = 'Sources are not compiled here: run javac, and pack the class files or a jar.';
+  return { refusal: `${found.refusal} ${advice}` };
 }
 
 function findBootstrap(archive: Pick<Archive, 'files'>): { file: string } | Refusal {

@@ -13,6 +13,9 @@ import type { RunnableVersion } from '../version.ts';
 import type { Execution, InvocationResult, OutputLine, TaskPool } from './execution.ts';
 import { type ExecutionOptions, openExecution } from './open.ts';
 
+/** Code by the paths of its files. */
+export type CodeFiles = Readonly<Record<string, string | Uint8Array>>;
+
 export interface Site {
   readonly execution: Execution;
   readonly lines: OutputLine[];
@@ -20,8 +23,8 @@ export interface Site {
   /** Stands in for the service that tasks publish to. */
   readonly service: { readonly port: number; readonly paths: string[] };
   /** A version with this code; `#!` files are made executable. */
-  version(files: Record<string, string>, settings?: Partial<RunnableVersion>): Promise<RunnableVersion>;
-  pool(files: Record<string, string>, settings?: Partial<RunnableVersion>): Promise<TaskPool>;
+  version(files: CodeFiles, settings?: Partial<RunnableVersion>): Promise<RunnableVersion>;
+  pool(files: CodeFiles, settings?: Partial<RunnableVersion>): Promise<TaskPool>;
   close(): Promise<void>;
 }
 
@@ -53,7 +56,7 @@ export async function openSite(options: Partial<ExecutionOptions> = {}): Promise
   });
 
   async function version(
-    files: Record<string, string>,
+    files: CodeFiles,
     settings: Partial<RunnableVersion> = {},
   ): Promise<RunnableVersion> {
     const codeDirectory = join(directory, 'code', randomId(systemRandom));
@@ -64,7 +67,7 @@ export async function openSite(options: Partial<ExecutionOptions> = {}): Promise
       // The modes that unpacked code has.
       for (let folder = dirname(path); folder.startsWith(codeDirectory); folder = dirname(folder))
         await chmod(folder, 0o755);
-      await chmod(path, text.startsWith('#!') ? 0o755 : 0o644);
+      await chmod(path, typeof text === 'string' && text.startsWith('#!') ? 0o755 : 0o644);
     }
     return {
       organization: { id: 'o1', name: 'acme' },

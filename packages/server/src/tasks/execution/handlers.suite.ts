@@ -1,7 +1,11 @@
 /** What a handler can count on, whatever holds its process. */
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { promisify } from 'node:util';
 import { answerOf, call, failureOf, openSite, type Site } from './execution.fixture.ts';
 import type { OutputLine } from './execution.ts';
 import type { ExecutionOptions } from './open.ts';
@@ -299,13 +303,13 @@ def handle(event, context):
       assert.match(probed.ok ? '' : probed.error, /No module named 'nothing_of_that_name'/);
     });
 
-    it('run a Java handler from a source file', async (test) => {
+    it('run a Java handler from class files', async (test) => {
       const missing = site.execution.missing('JAVA21');
       if (missing !== undefined) return test.skip(missing);
       const settings = { runtime: 'JAVA21', memoryMb: 512 } as const;
-      const pool = await site.pool(
-        {
-          'Work.java': `package example;
+      const classes = await compiled(
+        join(site.directory, 'java-source'),
+        `package example;
 import java.util.Map;
 public class Work {
   public interface Context { String getAwsRequestId(); int getRemainingTimeInMillis(); }
@@ -316,9 +320,8 @@ public class Work {
     return Map.of("n", n * 2, "id", context.getAwsRequestId() + (context.getRemainingTimeInMillis() > 1000));
   }
 }`,
-        },
-        { ...settings, handler: 'example.Work::run' },
       );
+      const pool = await site.pool(classes, { ...settings, handler: 'example.Work::run' });
       site.lines.length = 0;
       assert.deepEqual(await call(pool, { n: 4 }, { requestId: 'j' }), { value: { n: 8, id: 'jtrue' } });
       assert.deepEqual(
@@ -331,12 +334,9 @@ public class Work {
       );
       await pool.close();
 
-      const broken = await site.version(
-        { 'Work.java': 'class Work { nonsense }' },
-        { ...settings, handler: 'Work' },
-      );
-      const probed = await site.execution.probe(broken, AbortSignal.timeout(30_000));
-      assert.match(probed.ok ? '' : probed.error, /does not compile/);
+      const absent = await site.version(classes, { ...settings, handler: 'example.Work::walk' });
+      const probed = await site.execution.probe(absent, AbortSignal.timeout(30_000));
+      assert.match(probed.ok ? '' : probed.error, /example\.Work has no method "walk"/);
     });
 
     it('run an executable called bootstrap, in sh with curl', async (test) => {
@@ -385,3 +385,17 @@ while true; do
   esac
 done
 `;
+
+/** The class files of a source of Java, by their paths in the code. */
+async function compiled(directory: string, source: string): Promise<Record<string, Uint8Array>> {
+  await mkdir(directory, { recursive: true });
+  await writeFile(join(directory, 'Work.java'), source);
+  await promisify(execFile)('javac', ['-d', join(directory, 'classes'), join(directory, 'Work.java')], {
+    timeout: 60_000,
+  });
+  const folder = join(directory, 'classes', 'example');
+  const files = await Promise.all(
+    (await readdir(folder)).map(async (name) => [`example/${name}`, await readFile(join(folder, name))]),
+  );
+  return Object.fromEntries(files);
+}

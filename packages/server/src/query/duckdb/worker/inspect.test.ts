@@ -59,6 +59,7 @@ describe('what a text is', () => {
       'SELECT * FROM range(3), generate_series(1, 2), unnest([1])',
       "SELECT * FROM x, json_each(x.j), json_tree('[]')",
       'SELECT * FROM x PIVOT (sum(a) FOR b IN (1, 2))',
+      'PIVOT x ON b IN (1, 2) USING sum(a)',
       'SELECT count(*) FILTER (a > 1), sum(b) OVER (PARTITION BY c) FROM x QUALIFY row_number() OVER () = 1',
     ]) {
       assert.equal((await inspect(sql)).kind, 'statement', sql);
@@ -103,6 +104,22 @@ describe('what a text is', () => {
     assert.match(await reasonOf('SHOW DATABASES'), /SHOW TABLES can/);
     assert.match(await reasonOf('SHOW TABLES FROM main'), /^This form of SHOW cannot/);
     assert.match(await reasonOf(`SELECT ${'('.repeat(100_000)}`), /too complex/);
+  });
+
+  it('is told to name its values when it is a PIVOT without them', async () => {
+    for (const sql of [
+      'PIVOT x ON b USING sum(a)',
+      'pivot_wider x ON b',
+      'WITH p AS (PIVOT x ON b USING sum(a)) SELECT * FROM p',
+      'EXPLAIN PIVOT x ON b USING sum(a)',
+    ]) {
+      assert.match(
+        await reasonOf(sql),
+        /Only one statement that reads .* PIVOT .* names its values with IN/,
+        sql,
+      );
+    }
+    assert.doesNotMatch(await reasonOf('DROP TABLE x'), /PIVOT/);
   });
 
   it('has a place where it is wrong', async () => {

@@ -53,15 +53,24 @@ const refusedFunctions = new Set([
 const readOnly =
   'Only one statement that reads can be submitted: SELECT, WITH, FROM, VALUES, DESCRIBE, SUMMARIZE, SHOW TABLES, or EXPLAIN of one of them.';
 
+/** The engine would write down the values of the column first, in a statement of its own. */
+const pivotAdvice =
+  " A PIVOT is one of them when it names its values with IN, as in PIVOT orders ON status IN ('open', 'paid') USING count(*).";
+
 type Node = Readonly<Record<string, unknown>>;
 
 /** Says what a statement uses, from the tree that `json_serialize_sql` gives of it. */
-export function inspectTree(tree: unknown, { isExplained = false } = {}): Inspection {
-  if (!isNode(tree)) return { kind: 'refused', reason: readOnly };
-  if (tree.error === true) return refusalOf(tree);
+export function inspectTree(tree: unknown, { isExplained = false, hasPivot = false } = {}): Inspection {
+  const notReading: Inspection = {
+    kind: 'refused',
+    reason: hasPivot ? `${readOnly}${pivotAdvice}` : readOnly,
+  };
+  if (!isNode(tree)) return notReading;
+  // What json_serialize_sql says of any statement that does not read.
+  if (tree.error === true) return tree.error_type === 'not implemented' ? notReading : refusalOf(tree);
   const statements = Array.isArray(tree.statements) ? tree.statements : [];
   if (statements.length === 0)
-    return { kind: 'refused', reason: isExplained ? readOnly : 'There is no statement in it.' };
+    return isExplained ? notReading : { kind: 'refused', reason: 'There is no statement in it.' };
   if (statements.length > 1) {
     return {
       kind: 'refused',
@@ -146,8 +155,6 @@ function childrenOf(node: Node): unknown[] {
 }
 
 function refusalOf(tree: Node): Inspection {
-  // What json_serialize_sql says of any statement that does not read.
-  if (tree.error_type === 'not implemented') return { kind: 'refused', reason: readOnly };
   const message = text(tree.error_message);
   if (/memory exhausted|depth limit/i.test(message)) {
     return { kind: 'refused', reason: 'The statement is too complex: it is nested too deeply.' };

@@ -25,7 +25,11 @@ export async function startParser(): Promise<(sql: string) => Promise<Inspection
       const reader = await asking.runAndReadAll('select json_serialize_sql($1::varchar)::varchar', [
         statement,
       ]);
-      return inspectTree(parseTree(String(reader.getRows()[0]?.[0])), { isExplained: statement !== sql });
+      return inspectTree(parseTree(String(reader.getRows()[0]?.[0])), {
+        isExplained: statement !== sql,
+        // Only for advice on what is refused anyway, so the word alone will do.
+        hasPivot: /\bpivot(?:_wider)?\b/i.test(statement),
+      });
     } catch (error) {
       return { kind: 'refused', reason: error instanceof Error ? error.message : String(error) };
     } finally {

@@ -8,7 +8,7 @@ import {
   type DuckDBType,
 } from '@duckdb/node-api';
 import type { RunnerOptions } from '../protocol.ts';
-import { isNested, quotedName, quotedText, typeName } from './type-names.ts';
+import { isNested, quotedName, quotedText, sqlTypeName, typeName } from './type-names.ts';
 
 interface Column {
   readonly name: string;
@@ -62,7 +62,7 @@ export class ResultTable {
     this.#types = types;
     this.#chunks = 0;
     this.rows = 0;
-    const columns = types.map((type, index) => `c${index} ${typeName(type)}`).join(', ');
+    const columns = types.map((type, index) => `c${index} ${sqlTypeName(type)}`).join(', ');
     await this.#connection.run(`create or replace table result (${columns})`);
     this.#appender = await this.#connection.createAppender('result');
     return this;
@@ -128,7 +128,7 @@ export class ResultTable {
 
   /** Sums of integers are wider than any integer of Parquet, which would make them inexact. */
   async #parquetValue(type: DuckDBType, index: number): Promise<string> {
-    const name = typeName(type);
+    const name = sqlTypeName(type);
     if (name !== 'hugeint' && name !== 'uhugeint') return `c${index}`;
     const decimal = `try_cast(c${index} as decimal(38, 0))`;
     const reader = await this.#connection.runAndReadAll(

@@ -1,6 +1,5 @@
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
-import java.io.File;
 import java.io.InputStream;
 import java.io.OutputStream;
 import java.lang.reflect.Constructor;
@@ -19,7 +18,6 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /** Runs the handler of a Java task over the Lambda Runtime API. */
@@ -205,7 +203,7 @@ public final class Bootstrap {
     });
   }
 
-  /** Classes and jars as they lie in the code; sources at its top are compiled first. */
+  /** Classes and jars as they lie in the code. */
   private static ClassLoader classes(Path root) throws Exception {
     List<Path> paths = new ArrayList<>(List.of(root));
     for (Path folder : List.of(root, root.resolve("lib"))) {
@@ -214,26 +212,9 @@ public final class Bootstrap {
         files.filter(file -> file.toString().endsWith(".jar")).sorted().forEach(paths::add);
       }
     }
-    List<String> sources;
-    try (Stream<Path> files = Files.list(root)) {
-      sources = files.map(Path::toString).filter(file -> file.endsWith(".java")).sorted().collect(Collectors.toList());
-    }
-    if (!sources.isEmpty()) paths.add(compile(sources, paths));
     URL[] urls = new URL[paths.size()];
     for (int at = 0; at < urls.length; at++) urls[at] = paths.get(at).toUri().toURL();
     return new URLClassLoader(urls, Bootstrap.class.getClassLoader());
-  }
-
-  private static Path compile(List<String> sources, List<Path> paths) throws Exception {
-    Path output = Files.createTempDirectory("classes");
-    List<String> arguments = new ArrayList<>(List.of("-proc:none", "-d", output.toString(), "-cp"));
-    arguments.add(paths.stream().map(Path::toString).collect(Collectors.joining(File.pathSeparator)));
-    arguments.addAll(sources);
-    ByteArrayOutputStream said = new ByteArrayOutputStream();
-    int status = javax.tools.ToolProvider.getSystemJavaCompiler()
-        .run(null, said, said, arguments.toArray(new String[0]));
-    if (status != 0) throw new IllegalArgumentException("The source does not compile: " + said);
-    return output;
   }
 }
 
