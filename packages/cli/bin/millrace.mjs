@@ -6,14 +6,16 @@ import { constants, homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-// The code needs Node 26, which comes with the package; whatever Node the machine has starts it.
+// The code needs Node 26. In the repository `npm install` brings one, which whatever Node the machine has starts;
+// elsewhere it is the machine's own, or the npm package `node`.
 const oldest = 26;
 const here = dirname(fileURLToPath(import.meta.url));
 const main = existsSync(join(here, '../dist/main.js')) ? '../dist/main.js' : '../src/main.ts';
 
 if (Number(process.versions.node.split('.')[0]) >= oldest) {
   // Compiling is most of what a short command does. Where the cache cannot be kept, it does without.
-  module.enableCompileCache(join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'millrace'));
+  const cache = cacheFolder();
+  if (cache !== undefined) module.enableCompileCache(join(cache, 'millrace'));
   const { run } = await import(main);
   process.exitCode = await run(process.argv.slice(2));
 } else {
@@ -34,6 +36,16 @@ if (Number(process.versions.node.split('.')[0]) >= oldest) {
   child.on('exit', (code, signal) => {
     process.exit(signal === null ? code : 128 + constants.signals[signal]);
   });
+}
+
+/** A user that the system does not know has no home. */
+function cacheFolder() {
+  if (process.env.XDG_CACHE_HOME) return process.env.XDG_CACHE_HOME;
+  try {
+    return join(homedir(), '.cache');
+  } catch {
+    return undefined;
+  }
 }
 
 function findNode() {

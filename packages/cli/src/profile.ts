@@ -28,7 +28,7 @@ export class Profiles {
   readonly #name: string | undefined;
 
   constructor(environment: NodeJS.ProcessEnv, name: string | undefined) {
-    const folder = environment.XDG_CONFIG_HOME || join(environment.HOME || homedir(), '.config');
+    const folder = environment.XDG_CONFIG_HOME || join(homeOf(environment), '.config');
     this.#file = join(folder, 'millrace', 'config.json');
     this.#name = name || undefined;
   }
@@ -169,4 +169,14 @@ function profileOf(value: Readonly<Record<string, unknown>>): Profile {
 
 function recordOf(value: unknown): Record<string, unknown> {
   return typeof value === 'object' && value !== null ? { ...value } : {};
+}
+
+/** A user that the system does not know, as in some containers, has no home, and so no profiles. */
+function homeOf(environment: NodeJS.ProcessEnv): string {
+  if (environment.HOME) return environment.HOME;
+  try {
+    return homedir();
+  } catch {
+    return '/nonexistent';
+  }
 }
