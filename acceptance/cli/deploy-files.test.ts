@@ -42,7 +42,7 @@ describe('the files to deploy with', () => {
     assert.ok(existsSync(join(root, 'packages/cli', command.slice('node_modules/@millrace/cli/'.length))));
     assert.match(
       dockerfile,
-      new RegExp(`^CMD \\["node", "--disable-sigusr1", "${command}", "serve"\\]$`, 'm'),
+      new RegExp(`^CMD \\["node", "--disable-sigusr1", "/opt/millrace/${command}", "serve"\\]$`, 'm'),
     );
     assert.match(
       unit,
@@ -59,13 +59,24 @@ describe('the files to deploy with', () => {
 
   it('copy and name only what is there', () => {
     assert.match(dockerfile, /node tools\/build\.ts dist --pack/);
-    assert.match(dockerfile, /COPY --from=build \/src\/dist\/\*\.tgz/);
+    assert.match(dockerfile, /npm install --prefix \/opt\/millrace .*\.\/dist\/\*\.tgz/);
+    assert.match(
+      dockerfile,
+      /^COPY --from=build \/opt\/millrace\/node_modules \/opt\/millrace\/node_modules$/m,
+    );
     for (const path of ['tools/build.ts', 'package-lock.json', 'deploy/Dockerfile'])
       assert.ok(existsSync(join(root, path)), path);
     const [, context = '', file = ''] = /context: (\S+)\n\s+dockerfile: (\S+)/.exec(compose) ?? [];
     assert.ok(existsSync(join(root, 'deploy', context, file)));
     const ignored = read('deploy/Dockerfile.dockerignore').split('\n');
-    assert.ok(ignored.includes('**/node_modules') && ignored.includes('data'));
+    assert.equal(
+      ignored.find((line) => line !== '' && !line.startsWith('#')),
+      '*',
+      'nothing goes in that is not named',
+    );
+    const taken = ignored.filter((line) => line.startsWith('!')).map((line) => line.slice(1));
+    for (const path of ['packages', 'tools', 'package.json', 'package-lock.json'])
+      assert.ok(taken.includes(path), path);
   });
 
   it('hold data where the service may write, and nothing as root', () => {
@@ -73,7 +84,7 @@ describe('the files to deploy with', () => {
     assert.ok(dockerfile.indexOf('USER node') < dockerfile.indexOf('CMD ["node", "--disable'));
     const { MILLRACE_DATA_DIR: folder = '' } = settingsIn(dockerfile);
     assert.ok(dockerfile.includes(`VOLUME ${folder}\n`) && compose.includes(`millrace:${folder}\n`));
-    assert.match(unit, /^DynamicUser=yes$/m);
+    assert.match(unit, /^User=millrace$/m);
     assert.equal(settingsIn(unit).MILLRACE_DATA_DIR, `/var/lib/${/^StateDirectory=(.*)$/m.exec(unit)?.[1]}`);
   });
 
