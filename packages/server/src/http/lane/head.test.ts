@@ -29,6 +29,20 @@ describe('the head of a request', () => {
     assert.deepEqual([other?.url, other?.headers.y], ['/v1/other', undefined]);
   });
 
+  it('is not longer than it may be, even when its headers are known', () => {
+    const reader = new HeadReader();
+    const long = block.replace('Host: a', `Host: ${'a'.repeat(9000)}`);
+    const lineOf = (length: number) => line.replace('a=1', `a=${'1'.repeat(length)}`);
+    for (const [length, isRead] of [
+      [1, true],
+      [1000, true],
+      [9000, false],
+    ] as const) {
+      const head = reader.read(Buffer.from(`${lineOf(length)}${long}`));
+      assert.equal(head !== undefined, isRead, String(length));
+    }
+  });
+
   it('is not remembered from one that was not read', () => {
     const reader = new HeadReader();
     const bad = `${block.slice(0, -2)}Content-Length: 3\r\n\r\n`;
@@ -60,6 +74,10 @@ describe('the head of a request', () => {
     ]) {
       const text = `${line}${header}\r\n${block}`;
       assert.equal(new HeadReader().read(Buffer.from(text, 'latin1')), undefined, header.slice(0, 40));
+    }
+    for (const end of ['\rX', '\r\r', '\r ', '\n', '\r']) {
+      const text = `${line.slice(0, -2)}${end}${block}`;
+      assert.equal(new HeadReader().read(Buffer.from(text)), undefined, JSON.stringify(end));
     }
     for (const length of ['0', '00', '-1', '+1', '1.0', '1e1', '0x1', '', '9'.repeat(10)]) {
       const text = whole.replace('Content-Length: 2', `Content-Length: ${length}`);

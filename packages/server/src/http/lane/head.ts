@@ -29,7 +29,7 @@ export class HeadReader {
   /** Undefined when the head is not there in full, or written in an unusual way. */
   read(bytes: Buffer): Head | undefined {
     const lineEnd = bytes.indexOf(13);
-    if (lineEnd < 0 || lineEnd > longestHead) return undefined;
+    if (lineEnd < 0 || lineEnd > longestHead || bytes[lineEnd + 1] !== 10) return undefined;
     const line = bytes.toString('latin1', 0, lineEnd);
     if (!line.startsWith(begin) || !line.endsWith(version)) return undefined;
     const end = this.#endOfBlock(bytes, lineEnd);
@@ -41,7 +41,8 @@ export class HeadReader {
     const known = this.#block;
     if (known !== undefined) {
       const end = start + known.length;
-      if (end <= bytes.length && bytes.compare(known, 0, known.length, start, end) === 0) return end;
+      const isThere = end <= bytes.length && end <= longestHead;
+      if (isThere && bytes.compare(known, 0, known.length, start, end) === 0) return end;
     }
     const last = bytes.indexOf('\r\n\r\n', start, 'latin1');
     if (last < 0 || last > longestHead) return undefined;

@@ -34,12 +34,15 @@ interface Request {
 
 /** One connection of the lane. It has one request at a time in hand. */
 export class Line implements Client {
-  lastHeardOf = performance.now();
+  /** Since when it waits for what it waits for now: a request, the rest of one, or an answer to be taken. */
+  waitsSince = performance.now();
   readonly #parts: LineParts;
   readonly #socket: Socket;
   readonly #heads = new HeadReader();
   /** What has come and is not taken yet: a request in part, or those after the one in hand. */
   #held: Buffer | undefined;
+  /** The rest of a long answer. It goes out in parts, which shows whether its client takes any of it. */
+  #unsent: Buffer | undefined;
   #state: 'new' | 'waiting' | 'busy' | 'gone' = 'new';
   /** Whether to end it once the request in hand is answered. */
   #isEnding = false;
@@ -60,16 +63,18 @@ export class Line implements Client {
 
   /** Has not sent a whole request since there was reason to expect one. */
   get isUndecided(): boolean {
-    return this.#state === 'new' || (this.#state === 'waiting' && this.#held !== undefined);
+    if (this.#state === 'new') return true;
+    // What is held behind an answer that is not taken yet may well be whole.
+    return this.#state === 'waiting' && this.#held !== undefined && !this.#socket.writableNeedDrain;
   }
 
   get isWaiting(): boolean {
-    return this.#state === 'waiting' && this.#socket.writableLength === 0;
+    return this.#state === 'waiting';
   }
 
-  /** Whether its client has not taken what it was sent for too long. */
-  isDeafFor(milliseconds: number, limit: number): boolean {
-    return milliseconds >= limit && this.#socket.writableLength > 0;
+  /** Whether its client has yet to take what it was sent. */
+  get isSending(): boolean {
+    return this.#socket.writableLength > 0;
   }
 
   /** Goes over to Node's server, with what was heard and not taken. */
@@ -106,18 +111,41 @@ export class Line implements Client {
     }
     text += `content-length: ${bytes}\r\nDate: ${dateNow()}\r\n${this.#parts.keepAliveHeader}${body}`;
     // Text of plain ASCII is the same in both, and quicker to write as the simpler one.
-    const isTaken = this.#socket.write(text, bytes === body.length ? 'latin1' : 'utf8');
+    const encoding = bytes === body.length ? 'latin1' : 'utf8';
+    const isTaken =
+      text.length < this.#socket.writableHighWaterMark
+        ? this.#socket.write(text, encoding)
+        : this.#send(Buffer.from(text, encoding));
     this.#state = 'waiting';
-    this.lastHeardOf = performance.now();
+    this.waitsSince = performance.now();
     if (!isTaken) this.#socket.pause();
     // Not at once: an answer may be given while its request is still being taken.
     else if (this.#held !== undefined || this.#isEnding || this.#hasEnded) queueMicrotask(this.#proceed);
     else if (this.#socket.isPaused()) this.#socket.resume();
   }
 
+  /** Sends until its client has enough for now, and says whether that was all. */
+  #send(bytes: Buffer): boolean {
+    const partBytes = this.#socket.writableHighWaterMark;
+    let isTaken = true;
+    let at = 0;
+    for (; isTaken && at < bytes.length; at += partBytes) {
+      isTaken = this.#socket.write(bytes.subarray(at, at + partBytes), this.#partTaken);
+    }
+    this.#unsent = at < bytes.length ? bytes.subarray(at) : undefined;
+    return isTaken;
+  }
+
+  readonly #partTaken = (): void => {
+    this.waitsSince = performance.now();
+  };
+
   readonly #hear = (piece: Buffer): void => {
-    this.#held = this.#held === undefined ? piece : Buffer.concat([this.#held, piece]);
-    this.lastHeardOf = performance.now();
+    if (this.#held === undefined) {
+      this.#held = piece;
+      // Only the first piece counts: a client that sends byte after byte must not stay for as long as it likes.
+      this.waitsSince = performance.now();
+    } else this.#held = Buffer.concat([this.#held, piece]);
     if (this.#state === 'busy' || this.#socket.writableNeedDrain) this.#socket.pause();
     else this.#take(this.#held);
   };
@@ -125,6 +153,7 @@ export class Line implements Client {
   /** Goes on with what was kept back until a request was answered, or an answer read. */
   readonly #proceed = (): void => {
     if (this.#state === 'busy' || this.#state === 'gone' || this.#socket.writableNeedDrain) return;
+    if (this.#unsent !== undefined && !this.#send(this.#unsent)) return;
     if (this.#held !== undefined) this.#take(this.#held);
     else if (this.#isEnding || this.#hasEnded) this.#socket.destroySoon();
     else if (this.#socket.isPaused()) this.#socket.resume();

@@ -6,6 +6,12 @@ import type { LaneParts } from './passage.ts';
 /** How often connections are looked at, and how long one may take to say what it wants. */
 const lookMilliseconds = 500;
 
+/**
+ * A client is told less than it has, as Node does: one that sends a request at the last moment it was told
+ * would otherwise find the connection gone.
+ */
+const keepAliveGraceMilliseconds = 1000;
+
 export interface SocketLaneOptions {
   readonly parts: LaneParts;
   readonly keepAliveMilliseconds: number;
@@ -70,12 +76,12 @@ export class SocketLane {
     const { keepAliveMilliseconds, idleMilliseconds } = this.#options;
     const now = performance.now();
     for (const line of this.#lines) {
-      const silentFor = now - line.lastHeardOf;
+      const waitsFor = now - line.waitsSince;
       if (line.isUndecided) {
-        if (silentFor >= lookMilliseconds) line.leave();
-      } else if (
-        line.isWaiting ? silentFor >= keepAliveMilliseconds : line.isDeafFor(silentFor, idleMilliseconds)
-      ) {
+        if (waitsFor >= lookMilliseconds) line.leave();
+      } else if (line.isSending) {
+        if (waitsFor >= idleMilliseconds) line.giveUp();
+      } else if (line.isWaiting && waitsFor >= keepAliveMilliseconds + keepAliveGraceMilliseconds) {
         line.giveUp();
       }
     }
