@@ -10,7 +10,7 @@ let visitor: Millrace;
 let millrace: Millrace;
 
 before(async () => {
-  service = await startService({ environment: { MILLRACE_ACCESS_TOKEN_SECONDS: '1' } });
+  service = await startService({ environment: { MILLRACE_ACCESS_TOKEN_SECONDS: '3' } });
   visitor = new Millrace({ endpoint: service.url });
   const username = fresh('ada');
   const email = `${username}@example.com`;
@@ -33,10 +33,10 @@ after(async () => {
 describe('the client', () => {
   it('keeps a session alive past the end of its access token', async () => {
     const first = await millrace.authentication.whoAmI();
-    await pause(1_200);
+    await pause(3_200);
     const later = await Promise.all(Array.from({ length: 5 }, () => millrace.authentication.whoAmI()));
     for (const who of later) assert.equal(who.username, first.username);
-    await pause(1_200);
+    await pause(3_200);
     assert.equal(await millrace.organizations.rateLimit(), 'DEFAULT');
   });
 
