@@ -19,6 +19,7 @@ if (process.env.MILLRACE_TEST_BUBBLEWRAP === undefined) {
   it('attacks in bubblewrap', { skip: 'there is no bubblewrap' });
 } else {
   attacksSuite('in bubblewrap', { sandbox: 'bubblewrap' });
+  attacksSuite('in bubblewrap without control groups', { sandbox: 'bubblewrap', cgroups: 'none' });
   escapesSuite();
 }
 

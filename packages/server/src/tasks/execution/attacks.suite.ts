@@ -149,9 +149,7 @@ export function attacksSuite(name: string, options: Partial<ExecutionOptions>): 
     });
 
     it('what a process started ends with it, also what left its group and its parent', async () => {
-      const mark = String(
-        90_000 + Math.floor(performance.now()) + (options.sandbox === 'none' ? 0.25 : 0.75),
-      );
+      const mark = `${90_000 + process.pid}.${Math.floor(performance.now())}`;
       const bootstrap = `#!/bin/sh
         trap '' TERM INT HUP
         sleep ${mark} & (sleep ${mark} &)

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { setTimeout as pause } from 'node:timers/promises';
 import { isAlive, processesOf, startedWith, treeOf } from './process-tree.ts';
+import type { TaskGroup } from './task-group.ts';
 
 export interface KillTarget {
   readonly pid: number;
@@ -12,6 +13,8 @@ export interface KillTarget {
   readonly userId: number | undefined;
   /** Text in the environment of whatever the process started. */
   readonly marker: string | undefined;
+  /** Holds the process from its first moment, and all it started. */
+  readonly group: TaskGroup | undefined;
 }
 
 const rounds = 20;
@@ -21,11 +24,15 @@ const pauseMs = 25;
 export async function killTree(target: KillTarget): Promise<void> {
   if (target.sandboxed) {
     if (!target.exited) signal(target.pid);
+    await target.group?.kill();
     return;
   }
   const known = target.exited ? [] : treeOf(target.pid);
   signal(-target.pid);
   for (const pid of known) signal(pid);
+  const emptied = await target.group?.kill();
+  // As the user of the service a process can leave its group, as any other it cannot.
+  if (emptied === true && target.userId !== undefined) return;
   for (let round = 0; round < rounds; round += 1) {
     if (target.userId !== undefined) await killUser(target.userId);
     const left = [...known, ...leftOf(target)].filter((pid) => pid !== process.pid && isAlive(pid));

@@ -1,18 +1,27 @@
 /** How a process of a version is started: the command, its first words on standard input, and its ways out. */
-import { chmodSync, chownSync, mkdirSync, mkdtempSync } from 'node:fs';
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, statfsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Random, randomToken } from '../../platform/random.ts';
 import type { RunnableVersion } from '../version.ts';
+import type { Cgroups } from './cgroups.ts';
 import { deployedVariables, exportLines, ownVariables } from './environment.ts';
 import type { Host } from './host.ts';
 import type { JavaClasses } from './java-classes.ts';
-import { niceness, openFiles, processes, temporarySpace } from './limits.ts';
+import {
+  allowedGroupMemory,
+  allowedGroupProcesses,
+  allowedProcesses,
+  niceness,
+  openFiles,
+  temporarySpace,
+} from './limits.ts';
 import { kindOf, type RuntimeKind } from './programs.ts';
 import { RuntimeApi, type RuntimeApiEvents } from './runtime-api.ts';
 import { runtimeCommand } from './runtimes.ts';
-import { inside, type Mount, sandboxCommand } from './sandbox.ts';
+import { inside, type Mount, type SandboxedCommand, sandboxCommand } from './sandbox.ts';
 import type { StagedCode } from './staging.ts';
+import type { TaskGroup } from './task-group.ts';
 
 /** What processes of this host get besides their own things. */
 export interface Surroundings {
@@ -24,6 +33,8 @@ export interface Surroundings {
   /** Where the service is reached by a process that shares its network. */
   readonly endpoint: () => string;
   readonly javaClasses: JavaClasses;
+  /** Undefined where the host lets the service make none. */
+  readonly cgroups: Cgroups | undefined;
   /** Files that stand in for those of the host in /etc. */
   readonly etc: readonly Mount[];
   readonly random: Random;
@@ -31,8 +42,6 @@ export interface Surroundings {
 
 export interface Launch {
   readonly command: readonly string[];
-  /** A shell script with the limits, the variables and the command to become. */
-  readonly script: string;
   readonly userId: number | undefined;
   readonly groupId: number | undefined;
   /** For Node: what its bootstrap is told first. Others speak through the Runtime API. */
@@ -45,9 +54,14 @@ export interface Launch {
   /** Its folder on the host's disk, when it has no file system of its own. */
   readonly temporary: string | undefined;
   readonly sandboxed: boolean;
+  readonly group: TaskGroup | undefined;
+  /** What a shell reads first: the way into its group, the limits, the variables and the command to become. */
+  readonly script: string;
   dispose(): Promise<void>;
 }
 
+/** The number of tmpfs, which is what many hosts have as /tmp. */
+const memoryFileSystem = 0x01021994;
 const ports = { runtimeApi: 9001, service: 9002, proxy: 9003 } as const;
 
 export async function prepareLaunch(
@@ -60,6 +74,14 @@ export async function prepareLaunch(
   const kind = kindOf(version.runtime);
   // All that can fail for a reason of the host comes before anything is taken that must be given back.
   const classes = kind === 'java' ? await around.javaClasses.directory() : undefined;
+  const run = { kind, memoryMb: version.memoryMb, sandboxed: host.sandbox !== undefined };
+  const group = around.cgroups?.make({
+    memoryBytes: allowedGroupMemory({
+      ...run,
+      temporaryInMemory: run.sandboxed || statfsSync(host.directory).type === memoryFileSystem,
+    }),
+    processes: allowedGroupProcesses(run),
+  });
   const folder = mkdtempSync(join(host.sockets, 'p'));
   const ownNetwork = host.sandbox !== undefined && around.network !== 'open';
   const token = randomToken(around.random, 24);
@@ -102,13 +124,15 @@ export async function prepareLaunch(
     forwards,
   });
   const shell = ['/bin/sh', '-s', '--', ...program];
+  const outside = host.sandbox === undefined ? group : undefined;
+  if (userId !== undefined) outside?.letIn(userId);
   const command =
     host.sandbox === undefined
       ? [
           ...(host.setpriv === undefined ? [] : [host.setpriv, '--no-new-privs', '--pdeathsig', 'KILL']),
           ...shell,
         ]
-      : sandboxCommand({
+      : enterBefore(group, {
           sandbox: host.sandbox,
           network: ownNetwork ? 'own' : 'host',
           mounts: [
@@ -121,10 +145,14 @@ export async function prepareLaunch(
           command: shell,
         });
 
+  const script =
+    (outside?.enterLines ?? '') +
+    limitLines(host, kind, version) +
+    exportLines(kind === 'node' ? own : { ...deployed, ...own }) +
+    become;
+
   return {
     command,
-    script:
-      limitLines(host, kind, version) + exportLines(kind === 'node' ? own : { ...deployed, ...own }) + become,
     userId: host.sandbox === undefined ? userId : undefined,
     groupId: code.groupId,
     start:
@@ -136,13 +164,22 @@ export async function prepareLaunch(
     directory: host.sandbox === undefined ? code.directory : '/',
     temporary,
     sandboxed: host.sandbox !== undefined,
+    group,
+    script,
     async dispose() {
       api?.close();
+      if (group !== undefined) await around.cgroups?.remove(group);
       if (userId !== undefined) host.users?.release(userId);
       await rm(folder, { recursive: true, force: true });
       if (temporary !== undefined) await rm(temporary, { recursive: true, force: true });
     },
   };
+}
+
+/** The sandbox starts processes itself before the shell in it reads a line, so another shell comes first. */
+function enterBefore(group: TaskGroup | undefined, sandboxed: SandboxedCommand): string[] {
+  const command = sandboxCommand(sandboxed);
+  return group === undefined ? command : ['/bin/sh', '-c', `${group.enterLines}exec "$@"`, 'sh', ...command];
 }
 
 /** Here and not from outside, where it would come before or after the sandbox has begun its own processes. */
@@ -166,7 +203,7 @@ function makeTemporary(host: Host, userId: number | undefined): string {
  * only be limited where the user is not shared with anything else.
  */
 function limitLines(host: Host, kind: RuntimeKind, version: RunnableVersion): string {
-  const most = processes * (kind === 'java' ? 2 : 1);
+  const most = allowedProcesses({ kind });
   // Twice and more what the version may use: a stop for what grows faster than the watch looks.
   const dataKilobytes = (version.memoryMb * 2 + 512) * 1024;
   const ownUser = host.sandbox !== undefined || host.users !== undefined;

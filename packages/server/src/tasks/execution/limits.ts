@@ -12,8 +12,9 @@ export const longestLine = 16 * 1024;
 
 export const openFiles = 1024;
 /** Threads count too; a JVM has about thirty before it runs any code of the task. */
-export const processes = 128;
+const processes = 128;
 export const temporarySpace = 256 * mebibyte;
+export const sharedMemory = 16 * mebibyte;
 /** Processor time a process may use while it has nothing to do. */
 export const idleProcessorSeconds = 10;
 
@@ -34,6 +35,35 @@ export const watchIntervalMs = 200;
 export const niceness = 12;
 
 /** What a runtime needs itself before the memory of the version begins to count. */
-export function runtimeMemoryMb(runtime: 'node' | 'python' | 'java' | 'provided'): number {
-  return { node: 48, python: 16, java: 160, provided: 8 }[runtime];
+const runtimeMb = { node: 48, python: 16, java: 160, provided: 8 } as const;
+/** Of the small Node process in front of a runtime in a sandbox. */
+const forwarderMb = 24;
+/** What the kernel keeps for the processes of a task, which counts in a control group only. */
+const kernelMb = 32;
+/** The processes that hold a sandbox. They count in a control group only. */
+const sandboxProcesses = 8;
+
+interface Run {
+  readonly kind: keyof typeof runtimeMb;
+  readonly memoryMb: number;
+  readonly sandboxed: boolean;
+}
+
+/** Memory that the processes of a task may have of their own. */
+export function allowedMemory({ kind, memoryMb, sandboxed }: Run): number {
+  return (memoryMb + runtimeMb[kind] + (sandboxed && kind !== 'node' ? forwarderMb : 0)) * mebibyte;
+}
+
+/** The same as a control group counts it: what is written to a tmp in memory is part of it. */
+export function allowedGroupMemory(run: Run & { readonly temporaryInMemory: boolean }): number {
+  const files = (run.temporaryInMemory ? temporarySpace : 0) + (run.sandboxed ? sharedMemory : 0);
+  return allowedMemory(run) + kernelMb * mebibyte + files;
+}
+
+export function allowedProcesses({ kind }: Pick<Run, 'kind'>): number {
+  return processes * (kind === 'java' ? 2 : 1);
+}
+
+export function allowedGroupProcesses(run: Run): number {
+  return allowedProcesses(run) + (run.sandboxed ? sandboxProcesses : 0);
 }

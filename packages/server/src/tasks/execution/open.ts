@@ -4,6 +4,7 @@ import type { Clock } from '../../platform/clock.ts';
 import type { Log } from '../../platform/log.ts';
 import type { Random } from '../../platform/random.ts';
 import type { RunnableVersion, Runtime } from '../version.ts';
+import { Cgroups } from './cgroups.ts';
 import type { Execution, OutputLine, TaskPool } from './execution.ts';
 import { type Host, makeReadable, openHost } from './host.ts';
 import { type HidePaths, pathsHidden, withoutPaths } from './host-paths.ts';
@@ -32,6 +33,8 @@ export interface ExecutionOptions {
   readonly random: Random;
   readonly log: Log;
   onLine(version: RunnableVersion, line: OutputLine): void;
+  /** Whether control groups are used where the host lets them be made. */
+  readonly cgroups?: 'auto' | 'none';
   /** How long code may take to ask for its first invocation. */
   readonly startLimitMs?: number;
   /** How long a process with nothing to do is kept. */
@@ -45,6 +48,7 @@ const calmLooks = 5;
 
 export async function openExecution(options: ExecutionOptions): Promise<Execution> {
   const host = await openHost(options);
+  const cgroups = options.cgroups === 'none' ? undefined : await Cgroups.open(options.log);
   const serviceSocket = join(host.sockets, 's');
   const relay = await openRelay(serviceSocket, options.serviceAddress);
   const filtered = options.network === 'filtered' && host.sandbox !== undefined;
@@ -60,12 +64,13 @@ export async function openExecution(options: ExecutionOptions): Promise<Executio
     proxySocket,
     endpoint: () => endpointOf(options.serviceAddress()),
     javaClasses: new JavaClasses(host),
+    cgroups,
     etc: await writeEtc(host, options.network),
     random: options.random,
   };
   const execution = new ProcessExecution(options, around);
   return {
-    isolation: describeIsolation(host, options.network),
+    isolation: describeIsolation(host, options.network, cgroups !== undefined),
     ...(options.sandbox === 'bubblewrap' && host.sandbox === undefined
       ? {
           refusal:
@@ -77,6 +82,7 @@ export async function openExecution(options: ExecutionOptions): Promise<Executio
     open: (version) => execution.open(version),
     async close() {
       await execution.close();
+      await cgroups?.close();
       relay.close();
       proxy?.close();
       await host.close();
@@ -247,16 +253,17 @@ function endpointOf({ host, port }: { host: string; port: number }): string {
   return `http://${name.includes(':') ? `[${name}]` : name}:${port}`;
 }
 
-function describeIsolation(host: Host, network: ExecutionOptions['network']): string {
+function describeIsolation(host: Host, network: ExecutionOptions['network'], grouped: boolean): string {
   const user = host.users === undefined ? "the service's own user" : 'a user id of its own each';
+  const groups = grouped ? ', memory and processes limited by cgroups' : '';
   const reach =
     host.users === undefined ? ' (code that is not Node can read and write what that user can)' : '';
   if (host.sandbox !== undefined) {
-    return `tasks run in bubblewrap sandboxes, as ${user}, network ${network}`;
+    return `tasks run in bubblewrap sandboxes, as ${user}, network ${network}${groups}`;
   }
   const limited =
     network === 'open' ? '' : `; the network setting ${network} cannot be kept without bubblewrap`;
-  return `tasks run WITHOUT a sandbox, as ${user}${reach}, with limits and Node's permission model only, network open${limited}`;
+  return `tasks run WITHOUT a sandbox, as ${user}${reach}, with limits and Node's permission model only, network open${groups}${limited}`;
 }
 
 /** The few files of /etc that programs look for, with nothing of the host in them. */

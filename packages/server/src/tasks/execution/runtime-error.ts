@@ -3,6 +3,14 @@ import type { InvocationError } from './execution.ts';
 const longestText = 32 * 1024;
 const longestTrace = 50;
 
+/** Of a process that was ended for its memory, whoever noticed. */
+export function outOfMemory(memoryMb: number): InvocationError {
+  return {
+    type: 'Runtime.OutOfMemory',
+    message: `The process used more than its ${memoryMb} MB of memory.`,
+  };
+}
+
 /** Reads what a runtime says about an error. It comes from foreign code, so anything may be missing. */
 export function parseRuntimeError(body: Buffer, headerType?: string | readonly string[]): InvocationError {
   const stated = typeof headerType === 'string' ? headerType : undefined;

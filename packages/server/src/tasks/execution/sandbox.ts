@@ -3,7 +3,7 @@
  * read-only, the code, and a small tmp; namespaces of its own; no capability and no way to gain one.
  */
 import { existsSync, lstatSync, readlinkSync } from 'node:fs';
-import { temporarySpace } from './limits.ts';
+import { sharedMemory, temporarySpace } from './limits.ts';
 
 export interface Mount {
   readonly source: string;
@@ -40,7 +40,6 @@ export const inside = {
 
 /** The user inside; on the host it is another. */
 const insideUser = '1000';
-const sharedMemory = '16777216';
 
 export function sandboxCommand(options: SandboxedCommand): string[] {
   const { sandbox, mounts, userId } = options;
@@ -74,7 +73,7 @@ function innerCommand({ sandbox, network, command }: SandboxedCommand, mounts: r
     ...systemFolders(),
     // A tmpfs that is not made read-only could be filled with all the memory of the host.
     ...['--proc', '/proc', '--dev', '/dev', '--remount-ro', '/dev'],
-    ...['--size', sharedMemory, '--tmpfs', '/dev/shm'],
+    ...['--size', String(sharedMemory), '--tmpfs', '/dev/shm'],
     ...['--size', String(temporarySpace), '--tmpfs', inside.temporary],
     ...mounts.flatMap(({ source, target }) => ['--ro-bind', source, target]),
     ...(existsSync('/usr/local') ? ['--remount-ro', '/usr/local'] : []),

@@ -13,7 +13,7 @@ import { lastWords } from './last-words.ts';
 import type { Launch } from './launch.ts';
 import { largestAnswer, largestOutput, mebibyte } from './limits.ts';
 import { Output } from './output.ts';
-import { parseRuntimeError } from './runtime-error.ts';
+import { outOfMemory, parseRuntimeError } from './runtime-error.ts';
 
 export interface TaskProcessOptions {
   readonly version: RunnableVersion;
@@ -211,10 +211,10 @@ export class TaskProcess {
     clearTimeout(this.#timer);
     this.#reason ??= { error, kind, asked };
     const { pid } = this.#child;
-    const { sandboxed, userId, marker } = this.#options.launch;
+    const { sandboxed, userId, marker, group } = this.#options.launch;
     const exited = this.#child.exitCode !== null || this.#child.signalCode !== null;
     this.#killing =
-      pid === undefined ? Promise.resolve() : killTree({ pid, exited, sandboxed, userId, marker });
+      pid === undefined ? Promise.resolve() : killTree({ pid, exited, sandboxed, userId, marker, group });
   }
 
   #channel(): Writable | undefined {
@@ -278,11 +278,13 @@ export class TaskProcess {
     await this.#killing;
     // Whatever it had started and left behind goes as well.
     this.#output.flush();
-    this.#kill('crash', {
+    const { launch, version } = this.#options;
+    const exit: InvocationError = {
       type: 'Runtime.ExitError',
       message: `The process ${status} without an answer.`,
       ...(this.#firstWords.length === 0 ? {} : { trace: this.#firstWords }),
-    });
+    };
+    this.#kill('crash', launch.group?.ranOutOfMemory() ? outOfMemory(version.memoryMb) : exit);
     await this.#killing;
     this.#output.flush();
     const reason = this.#reason ?? {
@@ -302,7 +304,7 @@ export class TaskProcess {
       inHand.resolve({ outcome: 'failure', kind: reason.kind, error: reason.error, durationMs });
     }
     for (const stream of this.#child.stdio) stream?.destroy();
-    await this.#options.launch.dispose();
+    await launch.dispose();
     return end;
   }
 }

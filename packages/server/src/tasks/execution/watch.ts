@@ -2,13 +2,12 @@
 import { lstat, opendir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { RunnableVersion } from '../version.ts';
-import { mebibyte, runtimeMemoryMb, temporarySpace } from './limits.ts';
+import { allowedMemory, mebibyte, temporarySpace } from './limits.ts';
 import { standBack, treeOf, useOf } from './process-tree.ts';
 import { kindOf } from './programs.ts';
+import { outOfMemory } from './runtime-error.ts';
 import type { TaskProcess } from './task-process.ts';
 
-/** Of the small Node process in front of a runtime in a sandbox. */
-const forwarderMb = 24;
 const mostFiles = 20_000;
 /** More processes than this are more than a task usually needs. */
 const crowd = 12;
@@ -32,11 +31,15 @@ export function inspect(process: TaskProcess, version: RunnableVersion, idleProc
   if (looks <= mostFirstLooks) firstLooks.set(process, looks);
   if (looks <= mostFirstLooks || tree.length > crowd) tree.forEach(standBack);
   const use = useOf(tree);
-  const kind = kindOf(version.runtime);
-  const ownMb = runtimeMemoryMb(kind) + (process.launch.sandboxed && kind !== 'node' ? forwarderMb : 0);
-  if (use.memoryBytes > (version.memoryMb + ownMb) * mebibyte) {
-    const message = `The process used more than its ${version.memoryMb} MB of memory.`;
-    process.breakLimit({ type: 'Runtime.OutOfMemory', message });
+  const { sandboxed, group } = process.launch;
+  const allowed = allowedMemory({
+    kind: kindOf(version.runtime),
+    memoryMb: version.memoryMb,
+    sandboxed,
+  });
+  // The kernel may have ended one process of many; the limit is that of all of them.
+  if (use.memoryBytes > allowed || group?.ranOutOfMemory()) {
+    process.breakLimit(outOfMemory(version.memoryMb));
     return;
   }
   const memory = remembered.get(process);

@@ -1,0 +1,3 @@
+import { attacksSuite } from './attacks.suite.ts';
+
+attacksSuite('without a sandbox and control groups', { sandbox: 'none', cgroups: 'none' });

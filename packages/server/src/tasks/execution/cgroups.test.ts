@@ -1,0 +1,4 @@
+import { cgroupsSuite, groupSuite } from './cgroups.suite.ts';
+
+cgroupsSuite('without a sandbox', 'none');
+groupSuite();
