@@ -11,11 +11,6 @@ import { type GroupFolders, processesIn, removed, writeWhereThere } from './task
 /** The group that the service itself goes to: one that has groups below it may hold no process itself. */
 const serviceLeaf = 'millrace-service';
 const needed = ['memory', 'pids'] as const;
-/**
- * What all tasks together get when the processors are short, where one process that does not stand back has
- * 1024 in the older kind and 100 in the newer.
- */
-const shares = { older: '128', newer: '12' } as const;
 const mostMoves = 5;
 
 /** The groups that folders of services are made in, or undefined where that is not the service's to do. */
@@ -31,7 +26,7 @@ export function findGroups(): GroupFolders | undefined {
     hierarchies.find(({ controllers }) => controllers.includes(controller))?.folder;
   const [memory, processes] = needed.map(folderOf);
   if (memory === undefined || processes === undefined) return undefined;
-  return { kind: 'older', memory, processes, processor: folderOf('cpu') };
+  return { kind: 'older', memory, processes };
 }
 
 /** Throws where the kernel does not let it. */
@@ -46,23 +41,7 @@ export function makeFolder(groups: GroupFolders, name: string): GroupFolders {
     for (const folder of new Set([memory, processes])) removed(folder);
     throw error;
   }
-  if (kind === 'older') return { kind, memory, processes, processor: makeProcessorFolder(groups, name) };
-  writeWhereThere(join(memory, 'cpu.weight'), shares.newer);
   return { kind, memory, processes };
-}
-
-/** Undefined where it cannot be had. Tasks still stand back by their niceness. */
-function makeProcessorFolder({ processor }: GroupFolders, name: string): string | undefined {
-  if (processor === undefined) return undefined;
-  const folder = join(processor, name);
-  try {
-    open(folder);
-    writeFileSync(join(folder, 'cpu.shares'), shares.older);
-    return folder;
-  } catch {
-    removed(folder);
-    return undefined;
-  }
 }
 
 function offers({ folder }: Hierarchy): boolean {
@@ -79,7 +58,6 @@ function delegated(own: Hierarchy): GroupFolders | undefined {
   if (statSync(folder).uid !== process.geteuid?.() || !leave(folder)) return undefined;
   try {
     for (const name of needed) enable(folder, name);
-    writeWhereThere(join(folder, 'cgroup.subtree_control'), '+cpu');
     return found;
   } catch {
     writeWhereThere(join(folder, 'cgroup.procs'), String(process.pid));

@@ -190,13 +190,12 @@ export function groupSuite(): void {
 }
 
 function foldersBelow(parents: NonNullable<ReturnType<typeof findGroups>>, name: string) {
-  const { kind, memory, processes, processor } = parents;
+  const { kind, memory, processes } = parents;
   const below = (folder: string): string => join(folder, name);
   return {
     kind,
     memory: below(memory),
     processes: below(processes),
-    processor: processor === undefined ? undefined : below(processor),
   };
 }
 

@@ -10,11 +10,10 @@ export interface GroupFolders {
   readonly kind: 'older' | 'newer';
   readonly memory: string;
   readonly processes: string;
-  readonly processor?: string | undefined;
 }
 
-export function foldersOf({ memory, processes, processor = memory }: GroupFolders): Set<string> {
-  return new Set([memory, processes, processor]);
+export function foldersOf({ memory, processes }: GroupFolders): Set<string> {
+  return new Set([memory, processes]);
 }
 
 export interface GroupLimits {
@@ -37,12 +36,11 @@ export class TaskGroup {
   }
 
   static at(parents: GroupFolders, name: string): TaskGroup {
-    const { kind, memory, processes, processor } = parents;
+    const { kind, memory, processes } = parents;
     return new TaskGroup({
       kind,
       memory: join(memory, name),
       processes: join(processes, name),
-      processor: processor === undefined ? undefined : join(processor, name),
     });
   }
 
