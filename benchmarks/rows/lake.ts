@@ -26,7 +26,7 @@ export async function lakeDrain(): Promise<Row[]> {
       const { tree, process } = mebibytesOfTree(service.process.pid ?? 0);
       memory = Math.max(memory, tree);
       own = Math.max(own, process);
-    }, 250);
+    }, 1000);
     try {
       const organizationUrl = site.organizationUrl.replace(site.service.url, service.url);
       const counted = await ask({ ...site, service, organizationUrl }, 'SELECT count(*) FROM clicks');
