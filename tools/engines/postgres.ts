@@ -6,11 +6,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { installPackages } from './debian.ts';
 
 const run = promisify(execFile);
 const startMilliseconds = 30_000;
 const stopMilliseconds = 15_000;
-const installMilliseconds = 300_000;
 
 /** A PostgreSQL server for tests, alone on a loopback port and gone when it is stopped. */
 export interface RunningPostgres {
@@ -108,21 +108,7 @@ function version(path: string): number {
 }
 
 async function install(): Promise<string> {
-  if (process.getuid?.() !== 0) {
-    throw new Error('no PostgreSQL server is installed, and only root can install one');
-  }
-  const options = {
-    timeout: installMilliseconds,
-    env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
-    maxBuffer: 64 * 1024 * 1024,
-  };
-  try {
-    await run('apt-get', ['update'], options);
-    await run('apt-get', ['install', '-y', '--no-install-recommends', 'postgresql'], options);
-  } catch (error) {
-    const why = error instanceof Error ? error.message.split('\n')[0] : String(error);
-    throw new Error(`no PostgreSQL server is installed, and installing one failed: ${why}`);
-  }
+  await installPackages('postgresql');
   const binaries = await findBinaries();
   if (binaries === undefined) throw new Error('the package postgresql brought no server with it');
   return binaries;
