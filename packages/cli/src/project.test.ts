@@ -103,4 +103,22 @@ describe('watching files', () => {
     end.abort();
     await watching;
   });
+
+  it('notices a save that comes while the files are first read', async () => {
+    const file = join(folder, 'early');
+    const since = Date.now();
+    await writeFile(file, 'saved before anybody watches');
+    const end = new AbortController();
+    const noticed = Promise.withResolvers<void>();
+    const limit = setTimeout(() => noticed.reject(new Error('not noticed')), 10_000);
+    const saved = async () => {
+      noticed.resolve();
+      return [file];
+    };
+    const watching = watchFiles([file], saved, end.signal, since);
+    await noticed.promise;
+    clearTimeout(limit);
+    end.abort();
+    await watching;
+  });
 });

@@ -111,7 +111,8 @@ async function develop(invocation: Invocation): Promise<void> {
     const client = service === undefined ? await invocation.client() : await invocation.clientAt(service.url);
     if (service !== undefined) invocation.output.note(`The service is at ${service.url}.`);
     const redeploy = () => deployChanges(invocation, client, project, end);
-    await watchFiles(await redeploy(), redeploy, end);
+    const since = Date.now();
+    await watchFiles(await redeploy(), redeploy, end, since);
   } finally {
     await service?.stop();
   }
