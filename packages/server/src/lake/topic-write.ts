@@ -24,7 +24,7 @@ export type TopicWrite = (
   registration: RangeRegistration,
   limits: WriteLimits,
   signal: AbortSignal,
-) => Promise<'done' | 'more'>;
+) => Promise<WriteResult>;
 
 export interface TopicWriteParts {
   readonly catalog: Catalog;
@@ -36,6 +36,12 @@ export interface TopicWriteParts {
   readonly log: Log;
   readonly scratchDirectory: string;
 }
+
+/**
+ * Whether there is more to write. When a share of it went to another node meanwhile nothing was written, and
+ * what is left here is to be written again.
+ */
+export type WriteResult = 'done' | 'more' | 'lost';
 
 /** The converter failed on these messages, or because of them. */
 export class ConversionError extends Error {
@@ -77,7 +83,7 @@ async function writeOnce(
   registration: RangeRegistration,
   limits: WriteLimits,
   signal: AbortSignal,
-): Promise<'done' | 'more'> {
+): Promise<WriteResult> {
   const { catalog, events } = parts;
   const bounds = await events.bounds(topic);
   const reader = new RangeReader(events, registration.held(topic.topicName), bounds, {
@@ -90,8 +96,8 @@ async function writeOnce(
   try {
     const written = await convert(parts, reader, { base, directory, limits, signal });
     const outcome = await publish(parts, { topic, registration, base, written, moves: reader.moves, signal });
-    // Whoever has the shares now goes on.
-    return outcome === 'moved' && reader.hasMore ? 'more' : 'done';
+    if (outcome === 'lost') return 'lost';
+    return reader.hasMore ? 'more' : 'done';
   } finally {
     await rm(directory, { recursive: true, force: true });
   }

@@ -42,6 +42,8 @@ interface FollowedOrganization {
 const firstRetryMilliseconds = 1_000;
 const lastRetryMilliseconds = 60_000;
 const searchMilliseconds = 200;
+/** Shares that go to another node do so within moments. */
+const movedMilliseconds = 50;
 /** Failures of the converter on the same range after which the range is halved. */
 const failuresBeforeHalving = 2;
 /** More records than a file of many small messages has. */
@@ -210,6 +212,7 @@ export class LakeWriter {
       );
       this.#succeeded(topic);
       if (outcome === 'more') this.#enqueue(topic);
+      else if (outcome === 'lost') this.#later(topic, movedMilliseconds);
     } catch (error) {
       if (this.#stopped.signal.aborted) return;
       this.#failed(topic, error);
