@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
+import { consumerProgram } from '../harness/consumer-program.ts';
 import { within } from '../harness/service.ts';
 import { eventually } from '../harness/waiting.ts';
 
@@ -62,27 +63,7 @@ describe('packed packages', { timeout: 600_000 }, () => {
   });
 
   it('have declarations that a program compiles with', async () => {
-    await writeFile(
-      join(app(), 'program.ts'),
-      `import { Millrace, MillraceError } from '@millrace/client';
-import { log, publish, state, streamHandler } from '@millrace/runner';
-import { testKit } from '@millrace/runner/testing';
-import { buildContract } from '@millrace/contract';
-
-export const handler = streamHandler<{ page: string }>(async ({ body, key, id }) => {
-  const { attributes } = await state.increment(['page', body.page], 'views');
-  await publish('out', { ...body, views: attributes.views }, { key, id });
-  log.info('seen', { page: body.page });
-});
-const client = new Millrace({ endpoint: 'http://127.0.0.1:8080' });
-const version: number = (await client.topics.definitions()).version;
-// @ts-expect-error A version is a number.
-const text: string = (await client.topics.definitions()).version;
-using kit = testKit();
-await kit.stream(handler, [{ body: { page: '/' } }]);
-export { buildContract, MillraceError, text, version };
-`,
-    );
+    await writeFile(join(app(), 'program.ts'), consumerProgram);
     const options = { target: 'esnext', module: 'nodenext', strict: true, noEmit: true, skipLibCheck: false };
     await writeFile(
       join(app(), 'tsconfig.json'),

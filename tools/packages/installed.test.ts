@@ -4,6 +4,7 @@ import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
+import { consumerProgram } from '../../acceptance/harness/consumer-program.ts';
 import { addPackages, type Installation, install } from './installation.ts';
 import { type StartedService, startInstalled } from './service.ts';
 import { walk } from './walk.ts';
@@ -37,7 +38,7 @@ describe('packages that are installed from their tarballs', { timeout: 900_000 }
     it(`have declarations for strict TypeScript that resolves modules as ${moduleResolution}`, async () => {
       const folder = inFolder(`types-${moduleResolution}`);
       addPackages(folder, archivesOf('contract', 'client', 'runner'));
-      await writeFile(join(folder, 'program.ts'), program);
+      await writeFile(join(folder, 'program.ts'), consumerProgram);
       const compilerOptions = {
         ...{ target: 'esnext', module, moduleResolution, strict: true, noEmit: true, skipLibCheck: false },
         ...{ exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true },
@@ -185,25 +186,6 @@ export const handler = streamHandler<{ page: string }>(async ({ body, key, id })
 async function namesIn(folder: string): Promise<string[]> {
   return [...(await readdir(folder)), ...(await readdir(join(folder, 'node_modules')))];
 }
-
-const program = `import { Millrace, MillraceError } from '@millrace/client';
-import { log, publish, state, streamHandler } from '@millrace/runner';
-import { testKit } from '@millrace/runner/testing';
-import { buildContract } from '@millrace/contract';
-
-export const handler = streamHandler<{ page: string }>(async ({ body, key, id }) => {
-  const { attributes } = await state.increment(['page', body.page], 'views');
-  await publish('out', { ...body, views: attributes.views }, { key, id });
-  log.info('seen', { page: body.page });
-});
-const client = new Millrace({ endpoint: 'http://127.0.0.1:8080' });
-const version: number = (await client.topics.definitions()).version;
-// @ts-expect-error A version is a number.
-const text: string = (await client.topics.definitions()).version;
-using kit = testKit();
-await kit.stream(handler, [{ body: { page: '/' } }]);
-export { buildContract, MillraceError, text, version };
-`;
 
 const oldProgram = `import { readFile } from 'node:fs/promises';
 import { Millrace } from '@millrace/client';

@@ -73,13 +73,21 @@ export class Code {
     await rm(this.directoryOf(address, sessionId), { recursive: true, force: true });
   }
 
-  /** Lets go of all code of a task on this node but that of these uploads. */
-  async forgetOthers({ organizationId, taskId }: TaskAddress, kept: ReadonlySet<string>): Promise<void> {
+  /**
+   * Lets go of the code of a task on this node that nobody uses any more. Who uses what is asked after looking
+   * at what is there, so what is unpacked meanwhile for a deployment is not taken for old.
+   */
+  async forgetUnused(
+    { organizationId, taskId }: TaskAddress,
+    inUse: () => Promise<ReadonlySet<string>>,
+  ): Promise<void> {
     const parent = join(this.#directory, organizationId, taskId);
-    for (const name of await names(parent)) {
-      // A name with a dot is being unpacked at this moment.
-      if (kept.has(name) || name.startsWith('.')) continue;
-      await rm(join(parent, name), { recursive: true, force: true });
+    // A name with a dot is being unpacked at this moment.
+    const there = (await names(parent)).filter((name) => !name.startsWith('.'));
+    if (there.length === 0) return;
+    const used = await inUse();
+    for (const name of there) {
+      if (!used.has(name)) await rm(join(parent, name), { recursive: true, force: true });
     }
   }
 

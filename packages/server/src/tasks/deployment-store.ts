@@ -67,6 +67,24 @@ export async function claimUpload(
   return result.numUpdatedRows > 0n;
 }
 
+/** The uploads whose code a task needs: those of its versions, and those that are being deployed. */
+export async function uploadsInUse(queries: Queries, address: TaskAddress): Promise<ReadonlySet<string>> {
+  const versions = queries
+    .selectFrom('task_versions')
+    .select('session_id')
+    .where('organization_id', '=', address.organizationId)
+    .where('task_id', '=', address.taskId);
+  const rows = await queries
+    .selectFrom('task_deployments')
+    .select('session_id')
+    .where('organization_id', '=', address.organizationId)
+    .where('task_id', '=', address.taskId)
+    .where('status', '=', 'DEPLOYING')
+    .union(versions)
+    .execute();
+  return new Set(rows.map((row) => row.session_id));
+}
+
 /** Uploads of a task that nobody deployed, without the newest ones. */
 export async function listEarlierUploads(
   queries: Queries,

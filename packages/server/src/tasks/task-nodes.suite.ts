@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterEach, describe, it } from 'node:test';
 import { good, type Node, type OpenDatabase, refusal, taskSite } from './task-site.fixture.ts';
 
@@ -56,6 +58,32 @@ export function taskNodesSuite(engine: string, open: OpenDatabase): void {
           const names = good(versions).versions.map(({ version }) => version);
           assert.deepEqual([names, keys.length], [[made.version], 1], 'deleted first, deployed after');
         }
+      });
+
+      it(`leave a deployment its code while the task is deleted ${where}`, async () => {
+        const [one, other] = await both();
+        const first = await site.upload(one, 't');
+        const begun = await one.deployments.deploy(site.owner, 't', first.sessionId, first.request);
+        good(await good(begun).done);
+        const mayLoad = Promise.withResolvers<void>();
+        const loading = Promise.withResolvers<void>();
+        Reflect.set(globalThis, 'mayLoad', mayLoad.promise);
+        Reflect.set(globalThis, 'onLoad', loading.resolve);
+        const index = `globalThis.onLoad?.(); await globalThis.mayLoad;
+          export const { handler } = await import('./late.mjs');`;
+        const files = { 'index.mjs': index, 'late.mjs': 'export const handler = () => null;' };
+        const uploaded = await site.upload(one, 't', files);
+        const deploying = one.deployments.deploy(site.owner, 't', uploaded.sessionId, uploaded.request);
+        await loading.promise;
+        const deleting = other.tasks.delete(site.addressOf('t'));
+        const codeOf = ({ sessionId }: { sessionId: string }) =>
+          existsSync(join(site.directory, 'n1', 'tasks', site.owner.id, 't', sessionId));
+        // On one node the deletion waits for its turn.
+        if (nodes === 2) await site.until('the code of before is gone', async () => !codeOf(first));
+        assert.ok(codeOf(uploaded));
+        mayLoad.resolve();
+        good(await good(await deploying).done);
+        good(await deleting);
       });
 
       it(`end in one of the two orders when an activation and a pause come at once ${where}`, async () => {

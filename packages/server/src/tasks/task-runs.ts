@@ -5,6 +5,7 @@ import type { Log } from '../platform/log.ts';
 import type { Random } from '../platform/random.ts';
 import type { Topics } from '../topics/topics.ts';
 import type { Code } from './code.ts';
+import { uploadsInUse } from './deployment-store.ts';
 import type { Execution, InvocationResult } from './execution/execution.ts';
 import { isToRun, rests, runs } from './life-cycle.ts';
 import { makeRunnable } from './runnable.ts';
@@ -168,7 +169,10 @@ export class TaskRuns {
       this.#runs.delete(name);
       await run.stop();
     }
-    if (found === undefined) await this.#parts.code.forgetOthers(address, new Set());
+    if (found === undefined) {
+      const { code, database } = this.#parts;
+      await code.forgetUnused(address, () => uploadsInUse(database.query, address));
+    }
     if (found?.active === undefined) return undefined;
     const outcome = await this.#bring(name, address, { ...found, active: found.active });
     const present = this.#runs.get(name);

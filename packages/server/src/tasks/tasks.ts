@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Gate } from '../platform/gate.ts';
 import { type Problem, problem } from '../platform/problem.ts';
-import { deleteEnded } from './deployment-store.ts';
+import { deleteEnded, uploadsInUse } from './deployment-store.ts';
 import { crowded, lostMilliseconds } from './deployments.ts';
 import { beginUpdate, cutOff, failed, paused, resumed, switched } from './life-cycle.ts';
 import { type TaskParts, turnOf } from './parts.ts';
@@ -143,7 +143,7 @@ export class Tasks {
       await runner.forget(address.organizationId, consumerIdOf(address));
       await logs.forget(address.organizationId, address.taskId);
       try {
-        await code.forgetOthers(address, new Set());
+        await code.forgetUnused(address, () => uploadsInUse(database.query, address));
         for (const { sessionId } of removed.versions) await code.delete(address.organizationId, sessionId);
       } catch (error) {
         log.warn(

@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { admit } from '../admission.ts';
 import { readBody } from './body.ts';
-import { areUsual, bodyLength, destinations, queryOf } from './lane-routes.ts';
+import { destinations, readRequest } from './lane-routes.ts';
 import { type Client, type LaneParts, Passage } from './passage.ts';
 
 /**
@@ -18,23 +17,11 @@ export function fastLane(parts: LaneParts): FastLane {
   const find = destinations(parts.routes);
   return (request, response) => {
     const { method, httpVersion, headers, url = '' } = request;
-    if (method !== 'POST' || httpVersion !== '1.1' || !areUsual(headers) || parts.isDraining()) return false;
-    const mark = url.indexOf('?');
-    const destination = find(mark < 0 ? url : url.slice(0, mark));
-    if (destination === undefined) return false;
-    const query = queryOf(url, mark);
-    const { route, parameters } = destination;
-    const length = bodyLength(route, headers);
-    if (query === undefined || length === undefined) return false;
-    const passage = new Passage(parts, route, { url, headers, parameters, query }, clientOf(response));
-    const admission = admit(route, request, parameters);
-    if (admission instanceof Promise) {
-      admission
-        .then((admitted) => {
-          if (passage.isAdmitted(admitted)) readBody(request, length, passage.carryOut);
-        })
-        .catch(passage.fail);
-    } else if (passage.isAdmitted(admission)) readBody(request, length, passage.carryOut);
+    if (method !== 'POST' || httpVersion !== '1.1' || parts.isDraining()) return false;
+    const read = readRequest(find, url, headers);
+    if (read === undefined) return false;
+    const passage = new Passage(parts, read, clientOf(response));
+    passage.enter(request.rawHeaders, () => readBody(request, read.bodyBytes, passage.carryOut));
     return true;
   };
 }

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { OperationId } from '@millrace/contract';
+import type { Arrival } from '../arrival.ts';
 import { checkMediaType } from '../body.ts';
 import type { OperationRoute } from '../route.ts';
 import { pathReader, readQuery } from './address.ts';
@@ -38,13 +39,35 @@ export function destinations(routes: readonly OperationRoute[]): FindDestination
   };
 }
 
-/** The query of an address in its usual form; undefined when it is written in another. */
-export function queryOf(url: string, mark: number): Record<string, unknown> | undefined {
-  return mark < 0 ? {} : readQuery(url.slice(mark + 1));
+/** What is known of a request before its body is there. */
+export type Asked = Pick<Arrival, 'url' | 'headers' | 'parameters' | 'query'>;
+
+/** A request in its usual form, whose body is still to be read. */
+export interface LaneRequest {
+  readonly route: OperationRoute;
+  readonly asked: Asked;
+  readonly bodyBytes: number;
+}
+
+/** Undefined when the request leads elsewhere, or is written in an unusual way. */
+export function readRequest(
+  find: FindDestination,
+  url: string,
+  headers: IncomingHttpHeaders,
+): LaneRequest | undefined {
+  if (!areUsual(headers)) return undefined;
+  const mark = url.indexOf('?');
+  const destination = find(mark < 0 ? url : url.slice(0, mark));
+  if (destination === undefined) return undefined;
+  const { route, parameters } = destination;
+  const query = mark < 0 ? {} : readQuery(url.slice(mark + 1));
+  const bodyBytes = bodyLength(route, headers);
+  if (query === undefined || bodyBytes === undefined) return undefined;
+  return { route, asked: { url, headers, parameters, query }, bodyBytes };
 }
 
 /** Whether headers have what nearly every request has and nothing that asks for more care. */
-export function areUsual(headers: IncomingHttpHeaders): boolean {
+function areUsual(headers: IncomingHttpHeaders): boolean {
   return (
     headers.host !== undefined &&
     headers.expect === undefined &&
@@ -62,7 +85,7 @@ function isUsualType(header: string | undefined): boolean {
 }
 
 /** The length of the body, when the route takes one of that length and type; undefined otherwise. */
-export function bodyLength(route: OperationRoute, headers: IncomingHttpHeaders): number | undefined {
+function bodyLength(route: OperationRoute, headers: IncomingHttpHeaders): number | undefined {
   const length = Number(headers['content-length']);
   // Without a length, or with nothing to read, this is not a number from 1 on.
   if (!(length > 0 && length <= route.bodyBytes)) return undefined;

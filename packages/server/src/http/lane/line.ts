@@ -1,11 +1,9 @@
 import type { Socket } from 'node:net';
 import { STATUS_CODES } from '../../platform/node-http.ts';
-import { admit } from '../admission.ts';
 import type { HeaderList } from '../headers.ts';
-import type { OperationRoute } from '../route.ts';
 import { HeadReader } from './head.ts';
-import { areUsual, bodyLength, type Destination, type FindDestination, queryOf } from './lane-routes.ts';
-import { type Asked, type Client, type LaneParts, Passage } from './passage.ts';
+import { type Destination, type FindDestination, type LaneRequest, readRequest } from './lane-routes.ts';
+import { type Client, type LaneParts, Passage } from './passage.ts';
 
 export interface LineParts {
   readonly lane: LaneParts;
@@ -22,15 +20,6 @@ const mostHeldBytes = 16 * 1024;
 
 /** Two credentials cannot come this way: a header that is given twice is not usual. */
 const noRawHeaders: string[] = [];
-
-/** A request whose head is there. */
-interface Request {
-  readonly route: OperationRoute;
-  readonly asked: Asked;
-  /** Where its body is. */
-  readonly start: number;
-  readonly end: number;
-}
 
 /** One connection of the lane. It has one request at a time in hand. */
 export class Line implements Client {
@@ -161,50 +150,34 @@ export class Line implements Client {
 
   /** Takes the first request of what has come; one that is not in its usual form is not for this lane. */
   #take(bytes: Buffer): void {
-    const request = this.#parts.lane.isDraining() ? undefined : this.#read(bytes);
-    if (request === undefined) this.leave();
-    else if (bytes.length >= request.end) {
-      this.#held = bytes.length === request.end ? undefined : bytes.subarray(request.end);
-      this.#handle(request, bytes.subarray(request.start, request.end));
-    } else if (this.#hasEnded || request.end > mostHeldBytes) this.leave();
+    const head = this.#parts.lane.isDraining() ? undefined : this.#heads.read(bytes);
+    const request = head && readRequest(this.#find, head.url, head.headers);
+    if (head === undefined || request === undefined) {
+      this.leave();
+      return;
+    }
+    const end = head.end + request.bodyBytes;
+    if (bytes.length >= end) {
+      this.#held = bytes.length === end ? undefined : bytes.subarray(end);
+      this.#handle(request, bytes.subarray(head.end, end));
+    } else if (this.#hasEnded || end > mostHeldBytes) this.leave();
     else if (this.#socket.isPaused()) this.#socket.resume();
   }
 
-  #read(bytes: Buffer): Request | undefined {
-    const head = this.#heads.read(bytes);
-    if (head === undefined || !areUsual(head.headers)) return undefined;
-    const { url, headers, end } = head;
-    const mark = url.indexOf('?');
-    const destination = this.#destinationOf(mark < 0 ? url : url.slice(0, mark));
-    if (destination === undefined) return undefined;
-    const { route, parameters } = destination;
-    const query = queryOf(url, mark);
-    const length = bodyLength(route, headers);
-    if (query === undefined || length === undefined) return undefined;
-    return { route, asked: { url, headers, parameters, query }, start: end, end: end + length };
-  }
-
-  #handle({ route, asked }: Request, body: Buffer): void {
+  #handle(request: LaneRequest, body: Buffer): void {
     this.#state = 'busy';
-    const passage = new Passage(this.#parts.lane, route, asked, this);
-    const admission = admit(route, { headers: asked.headers, rawHeaders: noRawHeaders }, asked.parameters);
-    if (admission instanceof Promise) {
-      admission
-        .then((admitted) => {
-          if (passage.isAdmitted(admitted)) passage.carryOut(body);
-        })
-        .catch(passage.fail);
-    } else if (passage.isAdmitted(admission)) passage.carryOut(body);
+    const passage = new Passage(this.#parts.lane, request, this);
+    passage.enter(noRawHeaders, () => passage.carryOut(body));
   }
 
   /** Most clients call one operation many times. */
-  #destinationOf(path: string): Destination | undefined {
+  readonly #find: FindDestination = (path) => {
     if (path !== this.#path) {
       this.#path = path;
       this.#destination = this.#parts.find(path);
     }
     return this.#destination;
-  }
+  };
 
   /** The client sends no more, and may still wait for answers. */
   readonly #end = (): void => {

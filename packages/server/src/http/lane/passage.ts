@@ -1,11 +1,12 @@
 import type { OperationId } from '@millrace/contract';
 import { Problem } from '../../platform/problem.ts';
-import type { Admission } from '../admission.ts';
+import { type Admission, admit } from '../admission.ts';
 import { type Arrival, carryOut } from '../arrival.ts';
 import type { CommonHeaders, HeaderList } from '../headers.ts';
 import { jsonMediaType } from '../operations.ts';
 import { problemAnswer } from '../problems.ts';
 import type { OperationRoute, Outcome } from '../route.ts';
+import type { Asked, LaneRequest } from './lane-routes.ts';
 
 export interface LaneParts {
   readonly routes: readonly OperationRoute[];
@@ -18,9 +19,6 @@ export interface LaneParts {
   /** Is told of every answer. */
   answered(operation: OperationId, requestId: string, status: number, milliseconds: number): void;
 }
-
-/** What is known of a request before its body is there. */
-export type Asked = Pick<Arrival, 'url' | 'headers' | 'parameters' | 'query'>;
 
 /** Whoever brought the request, and takes its answer back. */
 export interface Client {
@@ -41,7 +39,7 @@ export class Passage {
   #permission: Admission['permission'];
   #admittedAt = 0;
 
-  constructor(parts: LaneParts, route: OperationRoute, asked: Asked, client: Client) {
+  constructor(parts: LaneParts, { route, asked }: LaneRequest, client: Client) {
     this.#parts = parts;
     this.#route = route;
     this.#asked = asked;
@@ -50,8 +48,20 @@ export class Passage {
     this.#headers = parts.headers(this.#id, asked.headers.origin);
   }
 
-  /** Says whether the request goes on to its body; one that may not is answered without. */
-  isAdmitted({ refusal, permission, limit }: Admission): boolean {
+  /** Goes on to the body of a request that is let in; any other is answered without. */
+  enter(rawHeaders: string[], goOn: () => void): void {
+    const { headers, parameters } = this.#asked;
+    const admission = admit(this.#route, { headers, rawHeaders }, parameters);
+    if (admission instanceof Promise) {
+      admission
+        .then((admitted) => {
+          if (this.#isAdmitted(admitted)) goOn();
+        })
+        .catch(this.#fail);
+    } else if (this.#isAdmitted(admission)) goOn();
+  }
+
+  #isAdmitted({ refusal, permission, limit }: Admission): boolean {
     if (limit !== undefined) {
       this.#headers.push('ratelimit-policy', limit.policyHeader, 'ratelimit', limit.header);
     }
@@ -77,13 +87,13 @@ export class Passage {
       permission: this.#permission,
     };
     try {
-      carryOut(this.#route, arrival).then((outcome) => this.#answer(outcome), this.fail);
+      carryOut(this.#route, arrival).then((outcome) => this.#answer(outcome), this.#fail);
     } catch (error) {
-      this.fail(error);
+      this.#fail(error);
     }
   };
 
-  readonly fail = (error: unknown): void => {
+  readonly #fail = (error: unknown): void => {
     this.#answer(this.#parts.refusalOf(error, this.#id, this.#route));
   };
 

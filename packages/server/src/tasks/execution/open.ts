@@ -47,8 +47,10 @@ export interface ExecutionOptions {
 const calmLooks = 5;
 
 export async function openExecution(options: ExecutionOptions): Promise<Execution> {
-  const host = await openHost(options);
-  const cgroups = options.cgroups === 'none' ? undefined : await Cgroups.open(options.log);
+  const [host, cgroups] = await Promise.all([
+    openHost(options),
+    options.cgroups === 'none' ? undefined : Cgroups.open(options.log),
+  ]);
   const serviceSocket = join(host.sockets, 's');
   const relay = await openRelay(serviceSocket, options.serviceAddress);
   const filtered = options.network === 'filtered' && host.sandbox !== undefined;
